@@ -1,0 +1,89 @@
+"""Settings: what `course_config.py` may say, with the defaults of DESIGN.
+
+Comes in: a course folder. Goes out: a frozen `Settings`. Must not: start anything, or import nbgrader.
+traitlets is nbgrader's own configuration library, so one file serves both.
+"""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+import msgspec
+from traitlets import Dict, Enum, Int, TraitError, Unicode
+from traitlets.config import Config, Configurable
+from traitlets.config.loader import PyFileConfigLoader
+
+from graders.errors import SettingsError
+
+ISOLATION_LEVELS = ("process", "namespaces")  # weakest first
+
+
+class Graders(Configurable):
+    """The `c.Graders` section of course_config.py."""
+
+    examine = Enum(["sealed", "kernel"], "sealed", help="where tests run").tag(config=True)
+    isolation = Enum(list(ISOLATION_LEVELS), "namespaces", help="the least that grading accepts").tag(config=True)
+    cell_timeout_s = Int(30, min=1, help="wall seconds for one cell or one test").tag(config=True)
+    submission_timeout_s = Int(300, min=1, help="wall seconds for one submission").tag(config=True)
+    memory_bytes = Int(2 * 2**30, min=2**26, help="resident, per candidate").tag(config=True)
+    disk_bytes = Int(64 * 2**20, min=2**16, help="the candidate's private folder").tag(config=True)
+    output_bytes = Int(200_000, min=1_000, help="per cell, head and tail kept").tag(config=True)
+    processes = Int(64, min=16, help="scaled up where the machine has many cores").tag(config=True)
+    answers = Unicode("tests/answers", help="folder of known answers").tag(config=True)
+    targets = Dict(help="named places to run").tag(config=True)
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Checked settings of one course. Units end the names."""
+
+    course: Path
+    course_id: str
+    examine: str
+    isolation: str
+    cell_timeout_s: int
+    submission_timeout_s: int
+    memory_bytes: int
+    disk_bytes: int
+    output_bytes: int
+    processes: int
+    answers: Path
+    targets: dict[str, dict[str, object]]
+
+
+def load(course: Path) -> Settings:
+    """Read `course_config.py` of a course folder.
+
+    Raises:
+        SettingsError: the file is missing, does not run, or names a setting that does not exist.
+    """
+    course = course.resolve()
+    config = _read(course)
+    section = config.get("Graders", Config())
+    known = set(Graders.class_trait_names(config=True))
+    for name in section:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f" Did you mean c.Graders.{close[0]}?" if close else f" Known names: {', '.join(sorted(known))}."
+            raise SettingsError(f"{course / 'course_config.py'}: there is no setting c.Graders.{name}.{hint}")
+    try:
+        values = Graders(config=config)
+    except TraitError as error:
+        raise SettingsError(f"{course / 'course_config.py'}: {error}") from None
+    named = {name: getattr(values, name) for name in known - {"answers", "targets"}}
+    course_id = str(config.get("CourseDirectory", Config()).get("course_id", "") or course.name)
+    targets = {"cpu": {}} | dict(values.targets)
+    return Settings(course=course, course_id=course_id, answers=course / values.answers, targets=targets, **named)
+
+
+def _read(course: Path) -> Config:
+    path = course / "course_config.py"
+    if not path.is_file():
+        raise SettingsError(
+            f"{path} is missing, so {course} is not a course folder. Name one with --course DIR, or make the file with "
+            f'the lines: c = get_config() and c.CourseDirectory.course_id = "my-course".'
+        )
+    try:
+        return PyFileConfigLoader(path.name, path=str(course)).load_config()
+    except Exception as error:  # whatever the instructor's Python raises is theirs to read
+        raise SettingsError(f"{path} could not be run: {type(error).__name__}: {error}") from error

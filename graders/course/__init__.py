@@ -1,0 +1,1 @@
+"""Authoring: read and repair notebooks, release, simulate a class."""

@@ -1,0 +1,1 @@
+"""The sealed examination: plan, candidate, examiner, and the wire between them."""

@@ -1,0 +1,290 @@
+"""The words of this project as frozen records.
+
+Comes in: nothing. Goes out: the types that cross every seam of the package and, as JSON, leave it.
+Must not: import anything but the standard library and the record library (msgspec), or hold behaviour beyond
+what can be derived from a record's own fields.
+
+Points are `decimal.Decimal` so that thirds and 33.3 + 33.3 + 33.4 add up exactly; rounding belongs to display.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from enum import Enum
+
+import msgspec
+
+
+class Outcome(str, Enum):
+    """What became of one check. `broken` is the instructor's fault, `not_run` was never reached."""
+
+    passed = "passed"
+    failed = "failed"
+    not_run = "not_run"
+    broken = "broken"
+
+
+class Status(str, Enum):
+    """Whether a submission could be judged. "Could not be graded" is a status, never the number 0."""
+
+    graded = "graded"
+    partly_graded = "partly_graded"
+    not_graded = "not_graded"
+
+
+class Kind(str, Enum):
+    """An exercise practises, a checkpoint proves understanding; their scores are reported apart."""
+
+    exercise = "exercise"
+    checkpoint = "checkpoint"
+
+
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The common shape of our records: immutable, and strict about what they are decoded from."""
+
+
+class Flag(Record):
+    """A reason why a person should look. `name` is the rule, `text` says it in plain words."""
+
+    name: str
+    text: str
+    cell: str | None = None
+
+
+class Ended(str, Enum):
+    """How the run of one cell or one test ended. The first two are ordinary; the others cost the exercise."""
+
+    ok = "ok"
+    error = "error"
+    timeout = "timeout"
+    died = "died"
+    memory = "memory"
+    budget = "budget"
+    examiner_lost = "examiner_lost"
+
+
+class Problem(Record):
+    """An exception as text: class name, message and a plain-text traceback. Staff only unless a rule says otherwise."""
+
+    name: str
+    message: str
+    traceback: str = ""
+
+
+class CellRun(Record):
+    """What happened when the candidate ran one code cell.
+
+    `outputs` are nbformat 4 output dictionaries. `after_hidden` is true once a hidden test has called student code: what
+    such a cell prints may quote hidden tests, so it is for staff only. `reason` is a sentence when `ended` is not ok/error.
+    """
+
+    position: int
+    id: str | None
+    ended: Ended
+    outputs: tuple[dict[str, object], ...] = ()
+    problem: Problem | None = None
+    reason: str | None = None
+    after_hidden: bool = False
+    seconds: float = 0.0
+
+
+class RawCheck(Record):
+    """One `with check(...)` block as the examiner saw it, before scoring."""
+
+    title: str
+    points: Decimal
+    outcome: Outcome
+    hint: str | None = None
+    misconception: str | None = None
+    message: str | None = None
+    expected: str | None = None
+    actual: str | None = None
+
+
+class TestRun(Record):
+    """What happened when the examiner ran one test cell.
+
+    `value` is the text of the last expression, `number` its exact value when it is a finite real number.
+    `output` is what the test and the student code called by it printed: staff only.
+    """
+
+    __test__ = False  # a record, not a pytest class
+
+    id: str
+    ended: Ended
+    checks: tuple[RawCheck, ...] = ()
+    problem: Problem | None = None
+    value: str | None = None
+    number: Decimal | None = None
+    output: str = ""
+    reason: str | None = None
+    seconds: float = 0.0
+
+
+class Place(Record):
+    """Where a process ran, as that process reported it itself."""
+
+    role: str
+    platform: str
+    devices: tuple[str, ...]
+    walls: str
+    walls_held: tuple[str, ...]
+    python: str
+    jax: str
+    jaxlib: str
+
+
+class Run(Record):
+    """One examination, as it happened: candidate cells and tests in released order."""
+
+    cells: tuple[CellRun, ...]
+    tests: tuple[TestRun, ...]
+    flags: tuple[Flag, ...] = ()
+    places: tuple[Place, ...] = ()
+    phases_s: dict[str, float] = {}
+    cpu_s: float = 0.0
+    restarts: int = 0
+
+
+class Role(str, Enum):
+    """What a cell of the released notebook is for."""
+
+    answer = "answer"
+    test = "test"
+    written = "written"
+    task = "task"
+    locked = "locked"
+    plain = "plain"
+
+
+class ReleasedCell(Record):
+    """One cell of an assignment as the author wrote it.
+
+    `source` is the author's whole text (solution and hidden tests included), `released` is what students receive.
+    `position` counts the cells of its notebook from 0.
+    """
+
+    notebook: str
+    position: int
+    id: str | None
+    role: Role
+    cell_type: str
+    source: str
+    released: str
+    points: Decimal = Decimal(0)
+    kind: Kind = Kind.exercise
+    outcome: str | None = None
+
+
+class Assignment(Record):
+    """One folder of source/ after reading. `files` are the data and Python files that students receive, by relative name.
+
+    `notebooks` holds the cells of every notebook, by its name without `.ipynb`. `sha256` identifies this version.
+    """
+
+    name: str
+    notebooks: dict[str, tuple[ReleasedCell, ...]]
+    files: dict[str, bytes]
+    sha256: str
+
+
+class Reference(Record):
+    """What the instructor's own run of an assignment established, once per version.
+
+    `checks` names each test's checks, all passed or broken on the reference; `partial_credit` holds the ids of tests whose
+    reference ended in a number.
+    """
+
+    assignment_sha256: str
+    checks: dict[str, tuple[RawCheck, ...]]
+    partial_credit: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+
+
+class CheckResult(Record):
+    """One check after judging.
+
+    `hint` and `misconception` are for the student; `message`, `expected` and `actual` are for staff only.
+    """
+
+    title: str
+    outcome: Outcome
+    points: Decimal
+    earned: Decimal
+    hint: str | None = None
+    misconception: str | None = None
+    message: str | None = None
+    expected: str | None = None
+    actual: str | None = None
+
+
+class ExerciseResult(Record):
+    """One graded cell after judging.
+
+    `id` is the grade_id of the cell that carries the points. `score` is None until somebody, machine or person, has
+    judged it. `reason` is a sentence for the student when something other than the checks decided the score.
+    `answers` are the grade_ids of the answer cells that belong to this exercise, `answer` their text as handed in.
+    """
+
+    id: str
+    notebook: str
+    kind: Kind
+    score: Decimal | None
+    max_score: Decimal
+    checks: tuple[CheckResult, ...] = ()
+    outcome: str | None = None
+    manual: bool = False
+    attempted: bool = True
+    reason: str | None = None
+    advice: str | None = None
+    answers: tuple[str, ...] = ()
+    answer: str = ""
+
+
+class Receipt(Record):
+    """The execution record of one examination. Hashes are hex SHA-256; times are seconds, `started` is ISO 8601 UTC."""
+
+    graders: str
+    python: str
+    target: str
+    examine: str
+    isolation: str
+    places: tuple[Place, ...]
+    submission_sha256: str
+    assignment_sha256: str
+    environment_sha256: str
+    seed: int
+    started: str
+    wall_s: float
+    cpu_s: float
+    phases_s: dict[str, float]
+    restarts: int = 0
+
+
+class Report(Record):
+    """Results, receipt and flags of one submission: the one record that leaves the pipeline."""
+
+    student: str
+    assignment: str
+    status: Status
+    score: Decimal | None
+    max_score: Decimal
+    exercises: tuple[ExerciseResult, ...] = ()
+    flags: tuple[Flag, ...] = ()
+    reason: str | None = None
+    submitted: str | None = None
+    receipt: Receipt | None = None
+
+
+_JSON = msgspec.json.Encoder(decimal_format="number")
+_REPORT = msgspec.json.Decoder(Report)
+
+
+def to_json(record: object) -> bytes:
+    """Encode a record as one line of JSON, points as plain numbers."""
+    return _JSON.encode(record)
+
+
+def report_from_json(data: bytes) -> Report:
+    """Decode and validate a report. Raises `msgspec.ValidationError` when `data` is not one."""
+    return _REPORT.decode(data)

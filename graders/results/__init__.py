@@ -1,0 +1,1 @@
+"""From what happened to what people read: scores, feedback, gradebook, receipts."""
