@@ -1,0 +1,161 @@
+"""One exercise at a time: from the runs of its cells to its result.
+
+Comes in: what is the same for all exercises of a submission, then one graded cell after the other. Goes out:
+`ExerciseResult`s. Must not: look at other submissions, or decide what a student reads under a check (hints does).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from graders.records import (
+    Assignment,
+    CellRun,
+    CheckResult,
+    Ended,
+    ExerciseResult,
+    Outcome,
+    Reference,
+    ReleasedCell,
+    Role,
+    Run,
+    TestRun,
+)
+from graders.results import hints
+from graders.results.points import ORDINARY, ZERO, judge_checks
+
+NOT_JUDGED = "This exercise could not be judged. The fault is not yours, and it does not count as zero points."
+ANSWER_MISSING = "The cell for this answer is not in the notebook that was handed in."
+LOST_EXAMINER = "The tests stopped working on what your code handed to them. A person will look at it."
+
+
+def with_answers(cells: Iterable[ReleasedCell]) -> list[tuple[ReleasedCell, tuple[ReleasedCell, ...]]]:
+    """Pair each graded cell of one notebook with the answer cells that it judges.
+
+    Those are the answers since the previous test; a second test of the same answers gets the same ones.
+    """
+    pairs: list[tuple[ReleasedCell, tuple[ReleasedCell, ...]]] = []
+    fresh: list[ReleasedCell] = []
+    latest: tuple[ReleasedCell, ...] = ()
+    for cell in cells:
+        if cell.role is Role.answer:
+            fresh.append(cell)
+        elif cell.role is Role.test:
+            latest, fresh = tuple(fresh) or latest, []
+            pairs.append((cell, latest))
+        elif cell.role in (Role.written, Role.task):
+            pairs.append((cell, (cell,)))
+    return pairs
+
+
+def released_text(assignment: Assignment) -> str:
+    """Everything that students receive in the notebooks of `assignment`, as one text."""
+    return "\n".join(cell.released for cells in assignment.notebooks.values() for cell in cells)
+
+
+def unchanged(cell: ReleasedCell, answers: Mapping[str, str]) -> bool:
+    """Whether an answer is missing or still the released text, white space apart."""
+    submitted = answers.get(cell.id or "")
+    return submitted is None or submitted.split() == cell.released.split()
+
+
+class Judge:
+    """What is the same for every exercise of one submission."""
+
+    def __init__(
+        self,
+        reference: Reference,
+        run: Run,
+        answers: Mapping[str, str],
+        unjudged: Mapping[str, str],
+        test_names: frozenset[str],
+        released: str,
+    ) -> None:
+        self.reference = reference
+        self.answers = answers
+        self.unjudged = unjudged
+        self.test_names = test_names
+        self.released = released
+        self.cells = run.cells
+        self.dead = [cell for cell in run.cells if cell.ended not in ORDINARY]
+        self.tests = {test.id: test for test in run.tests}
+
+    def manual(self, cell: ReleasedCell) -> ExerciseResult:
+        """A written answer or a task: a person marks it, so it has no score yet."""
+        id = cell.id or ""
+        missing = cell.role is Role.written and id not in self.answers
+        return ExerciseResult(
+            id=id,
+            notebook=cell.notebook,
+            kind=cell.kind,
+            score=None,
+            max_score=cell.points,
+            outcome=cell.outcome,
+            manual=True,
+            attempted=cell.role is Role.task or not unchanged(cell, self.answers),
+            reason=ANSWER_MISSING if missing else None,
+            answers=(id,),
+            answer=clean(self.answers.get(id, "")),
+        )
+
+    def test(self, cell: ReleasedCell, owned: tuple[ReleasedCell, ...]) -> ExerciseResult:
+        """A test cell: the points of the checks that passed."""
+        test, own = self.tests.get(cell.id or ""), [run for run in self.dead if run.id in {a.id for a in owned}]
+        reason = _why(test) or next((_why(run) for run in own), None)
+        if test is None and reason is None and self.dead:
+            reason = _why(self.dead[-1])
+        lost = self.unjudged.get(cell.notebook)
+        if lost is None and test is None and reason is None:
+            lost = NOT_JUDGED
+        checks = judge_checks(cell, self.reference, None if lost else test)
+        earned = min(sum((check.earned for check in checks), ZERO), cell.points)
+        done = lost is None and earned == cell.points
+        ids = tuple(answer.id or "" for answer in owned)
+        blank = bool(owned) and all(unchanged(answer, self.answers) for answer in owned)
+        return ExerciseResult(
+            id=cell.id or "",
+            notebook=cell.notebook,
+            kind=cell.kind,
+            score=None if lost else earned,
+            max_score=cell.points,
+            checks=checks,
+            outcome=cell.outcome,
+            attempted=not blank or earned > 0,
+            reason=lost or (None if done else reason),
+            advice=None if lost or done else self._advice(None if own else test, ids, checks),
+            answers=ids,
+            answer=clean("\n\n".join(self.answers.get(id, "") for id in ids)),
+        )
+
+    def _advice(self, test: TestRun | None, ids: tuple[str, ...], checks: tuple[CheckResult, ...]) -> str | None:
+        """What to do about the error that the answer raised, else about the first one that its tests met."""
+        for run in self.cells:
+            found = hints.advice_for_cell(run.problem, self.test_names) if run.id in ids and run.problem else None
+            if found:
+                return found
+        if test is None:
+            return None
+        told = (hints.problem_in(check.message) for check in checks if check.outcome is Outcome.failed)
+        problem = test.problem or next(filter(None, told), None)
+        return hints.advice_for_test(problem, self.released) if problem else None
+
+
+def _why(run: CellRun | TestRun | None) -> str | None:
+    """The sentence for a cell or test that was stopped or lost; None for one that ended by itself."""
+    if run is None or run.ended in ORDINARY:
+        return None
+    return (
+        run.reason
+        or {
+            Ended.timeout: "This code ran longer than its time limit, so it was stopped.",
+            Ended.died: "This code ended the Python process that it ran in.",
+            Ended.memory: "This code used more memory than it may, so it was stopped.",
+            Ended.budget: "The time for the whole submission was used up before this exercise was finished.",
+            Ended.examiner_lost: LOST_EXAMINER,
+        }[run.ended]
+    )
+
+
+def clean(text: str) -> str:
+    """Half an emoji is no Unicode text and cannot be written as JSON."""
+    return text.encode("utf-8", "replace").decode("utf-8")
