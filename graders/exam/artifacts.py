@@ -1,0 +1,119 @@
+"""Programs that a candidate exported, as the examiner admits and runs them.
+
+Comes in: bytes made by an adversary. Goes out: an `Artifact` that computes what the student's function computes for
+arguments of fixed shapes, or `WireError`. Must not: run a program that could reach beyond its own arrays.
+
+A host callback would put an address chosen by the candidate into this process, so a custom call is admitted by name only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.export
+import jax.numpy as jnp
+import msgspec
+import numpy as np
+from jax.interpreters import mlir
+
+from graders.exam import values, wire
+from graders.exam.wire import WireError
+
+MAX_ARTIFACT_BYTES = 8 * 2**20
+# Kernels inside jaxlib that look only at the buffers they are given: LAPACK by FFI, FFT, top-k, and sharding annotations.
+_CUSTOM_CALLS = re.compile(r"lapack_[a-z0-9]+_ffi|dynamic_ducc_fft|ducc_fft|mhlo\.topk|Sharding|annotate_device_placement")
+
+
+class Artifact(msgspec.Struct, frozen=True):
+    """One admitted program. `run` takes and returns flat sequences of arrays; `call` is the same, for use under a trace."""
+
+    call: Callable[..., Any]
+    run: Callable[..., Any]
+    out_avals: tuple[Any, ...]
+    operations: dict[str, int]
+
+
+def spec_of(aval: wire.Aval) -> jax.ShapeDtypeStruct:
+    """The shape and dtype that an aval stands for."""
+    if aval.dtype.startswith("key:"):
+        dtype: Any = jax.random.key(0, impl=aval.dtype[4:]).dtype
+    else:
+        dtype = values.dtype_named(aval.dtype)
+    return jax.ShapeDtypeStruct(aval.shape, dtype, weak_type=aval.weak)
+
+
+def aval_of(value: Any) -> wire.Aval:
+    """The aval of an array, tracer or ShapeDtypeStruct."""
+    kind = jax.typeof(value) if not isinstance(value, jax.ShapeDtypeStruct) else value
+    return wire.Aval(tuple(kind.shape), values.dtype_name(kind.dtype), bool(getattr(kind, "weak_type", False)))
+
+
+def admit(data: bytes, avals: Sequence[wire.Aval]) -> Artifact:
+    """Check a serialised program and make it callable.
+
+    Args:
+        data: what `jax.export` serialised in the candidate.
+        avals: the shapes and dtypes that were asked for.
+
+    Raises:
+        WireError: it is too large, malformed, made for other arguments, or calls what is not on the list.
+    """
+    if len(data) > MAX_ARTIFACT_BYTES:
+        raise WireError(f"a program of {len(data):,} bytes (at most {MAX_ARTIFACT_BYTES:,})")
+    try:
+        exported = jax.export.deserialize(bytearray(data))
+        counts = _inspect(exported)
+    except WireError:
+        raise
+    except Exception as error:  # parsers of foreign bytes raise whatever they like
+        raise WireError(f"a program that cannot be read: {type(error).__name__}: {str(error)[:300]}") from None
+    wanted = [spec_of(aval) for aval in avals]
+    if [(a.shape, a.dtype) for a in exported.in_avals] != [(s.shape, s.dtype) for s in wanted]:
+        raise WireError("a program made for other arguments than those asked for")
+    if exported.nr_devices != 1 or exported.ordered_effects or exported.unordered_effects:
+        raise WireError("a program with side effects or for several devices")
+    return Artifact(exported.call, jax.jit(exported.call), tuple(exported.out_avals), dict(counts))
+
+
+def export(function: Callable[..., Any], specs: Sequence[jax.ShapeDtypeStruct]) -> bytes:
+    """Serialise `function`, which takes and returns flat sequences of arrays, for arguments of these shapes and dtypes."""
+    return bytes(jax.export.export(jax.jit(function))(*specs).serialize())
+
+
+def count_operations(function: Any, args: Sequence[Any]) -> dict[str, int]:
+    """Operation counts of the program that `function` becomes for `args`; for a view, of the candidate's own program."""
+    program = getattr(type(function), "_program_operations", None)
+    if program is not None:
+        return dict(program(function, args))
+    specs = [jax.ShapeDtypeStruct(np.shape(a), jnp.asarray(a).dtype) for a in args]
+    return dict(_inspect(jax.export.export(jax.jit(function))(*specs)))
+
+
+def _inspect(exported: jax.export.Exported) -> Counter[str]:
+    """Count operations by name, and refuse custom calls that are not on the list."""
+    counts: Counter[str] = Counter()
+    with mlir.make_ir_context():
+        module = mlir.ir.Module.parse(exported.mlir_module())
+
+        def visit(operation: Any) -> Any:
+            dialect, _, name = operation.name.partition(".")
+            if dialect == "stablehlo":
+                counts[name] += 1
+            if name in ("custom_call", "composite") and dialect in ("stablehlo", "mhlo"):
+                _admit_call(operation)
+            return mlir.ir.WalkResult.ADVANCE
+
+        module.operation.walk(visit)
+    return counts
+
+
+def _admit_call(operation: Any) -> None:
+    if "call_target_name" not in operation.attributes:
+        return
+    target = mlir.ir.StringAttr(operation.attributes["call_target_name"]).value
+    if not _CUSTOM_CALLS.fullmatch(target):
+        raise WireError(f"a program that calls {target[:100]!r}, which is not allowed in an examination")

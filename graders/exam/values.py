@@ -1,0 +1,174 @@
+"""Which values cross by value, and how each is rebuilt. Plain data on both sides; nothing here knows a socket.
+
+Comes in: an object, or a wire node. Goes out: a wire node, or a built-in, NumPy or JAX value made by us from bytes.
+Must not: call a method that a student's class may have defined in the process that judges.
+"""
+
+from __future__ import annotations
+
+import builtins
+import re
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+
+from graders.exam import wire
+from graders.exam.wire import WireError
+
+_DTYPE = re.compile(r"^[<>|=]?[a-zA-Z]\w{0,30}(\[\w{1,4}\])?$")
+_EXTENDED = {name for name in dir(ml_dtypes) if name.startswith(("bfloat16", "float8", "int4", "uint4", "int2", "uint2"))}
+_SINGLETONS: dict[str, Any] = {"Ellipsis": ..., "NotImplemented": NotImplemented}
+# Classes that both processes have and that mean the same in both.
+_CLASSES: dict[str, Any] = {
+    **{c.__name__: c for c in (bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset, object, type(None))},
+    **{name: c for name, c in vars(builtins).items() if isinstance(c, type) and issubclass(c, Exception)},
+    **{f"numpy.{c.__name__}": c for c in {*np.sctypeDict.values(), np.ndarray, np.generic} if isinstance(c, type)},
+    **{f"jax.numpy.{n}": getattr(jnp, n) for n in ("float16", "float32", "float64", "bfloat16", "bool_", "complex64",
+       "complex128", *(f"{u}int{b}" for u in ("", "u") for b in (8, 16, 32, 64)))},
+    **{f"jax.errors.{n}": getattr(jax.errors, n) for n in dir(jax.errors) if isinstance(getattr(jax.errors, n), type)},
+    "jax.Array": jax.Array,
+}  # fmt: skip
+_CLASS_NAMES = {id(c): name for name, c in _CLASSES.items()}
+
+
+def dtype_name(dtype: Any) -> str:
+    """The name under which a dtype crosses, or raise `WireError` when it cannot."""
+    if jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key):
+        return f"key:{jax.random.key_impl(jnp.empty((0,), dtype=dtype))}"
+    dtype = np.dtype(dtype)
+    if dtype.name in _EXTENDED:
+        return dtype.name
+    if dtype.kind not in "biufcmMSU" or dtype.hasobject:
+        raise WireError(f"an array of dtype {dtype} cannot cross")
+    return dtype.str
+
+
+def dtype_named(name: str) -> np.dtype[Any]:
+    """The dtype of that name; `WireError` for anything but plain numbers, strings and times."""
+    if name in _EXTENDED:
+        return np.dtype(getattr(ml_dtypes, name))
+    try:
+        dtype = np.dtype(name) if _DTYPE.match(name) else None
+    except (TypeError, ValueError):
+        dtype = None
+    if dtype is None or dtype.kind not in "biufcmMSU" or dtype.itemsize > 2**16:
+        raise WireError(f"an array of dtype {name!r} cannot cross")
+    return dtype
+
+
+def array_node(value: Any, key: int = 0) -> wire.Array:
+    """The node of a NumPy array, NumPy scalar or JAX array that is not a key array."""
+    if isinstance(value, jax.Array):
+        data = np.asarray(value)
+        return wire.Array("jax", dtype_name(data.dtype), list(data.shape), data.tobytes(), bool(value.weak_type), 0)
+    kind = "scalar" if isinstance(value, np.generic) else "numpy"
+    plain = np.asarray(value)
+    return wire.Array(kind, dtype_name(plain.dtype), list(plain.shape), plain.tobytes(), False, key)
+
+
+def array_value(node: wire.Array) -> Any:
+    """Rebuild an array of the shape and dtype that the node names, with memory of its own."""
+    dtype = dtype_named(node.dtype)
+    size = dtype.itemsize
+    for extent in node.shape:
+        size *= extent
+    if size != len(node.data):
+        raise WireError(f"an array of shape {node.shape} and dtype {dtype} has {size} bytes, not {len(node.data)}")
+    plain = np.frombuffer(node.data, dtype=dtype).reshape(node.shape).copy()
+    if node.kind == "numpy":
+        return plain
+    if node.kind == "scalar":
+        if plain.ndim:
+            raise WireError("a NumPy scalar has no axes")
+        return plain[()]
+    return _jax_array(plain, node.weak)
+
+
+def _jax_array(plain: np.ndarray[Any, Any], weak: bool) -> jax.Array:
+    if plain.dtype.kind in "mMSU":
+        raise WireError(f"JAX has no dtype {plain.dtype}")
+    with jax.enable_x64(np.zeros((), plain.dtype).real.dtype.itemsize > 4):
+        if weak and plain.dtype.kind in "ifc":
+            # jnp.full with a Python number is weakly typed, and .at[].set keeps that: the public way to a weak array.
+            return jnp.full(plain.shape, {"i": 0, "f": 0.0, "c": 0j}[plain.dtype.kind]).at[...].set(plain)
+        return jnp.asarray(plain)
+
+
+def key_node(value: jax.Array, data: int) -> wire.PRNGKey:
+    """The node of a typed PRNG key array; `data` is the heap index of its key data."""
+    return wire.PRNGKey(str(jax.random.key_impl(value)), data)
+
+
+def key_value(node: wire.PRNGKey, data: Any) -> jax.Array:
+    """Rebuild a typed PRNG key array from its implementation's name and its key data."""
+    try:
+        return jax.random.wrap_key_data(jnp.asarray(data), impl=node.impl)
+    except Exception as error:
+        raise WireError(f"not a PRNG key: {error}") from None
+
+
+def symbol_node(value: Any) -> wire.Symbol | None:
+    """The node of a dtype, device, singleton or well-known class; None for anything else."""
+    if isinstance(value, np.dtype):
+        return wire.Symbol("dtype", dtype_name(value))
+    if isinstance(value, jax.Device):
+        return wire.Symbol("device", f"{value.platform}:{value.id}")
+    if id(value) in _CLASS_NAMES:
+        return wire.Symbol("class", _CLASS_NAMES[id(value)])
+    name = next((n for n, one in _SINGLETONS.items() if one is value), None)
+    return wire.Symbol("singleton", name) if name else None
+
+
+def symbol_value(node: wire.Symbol) -> Any:
+    """What a symbol stands for in this process. Raises `WireError` for a name that is not on our lists."""
+    if node.kind == "dtype":
+        return dtype_named(node.name)
+    if node.kind == "device":
+        return _device(node.name)
+    table = _CLASSES if node.kind == "class" else _SINGLETONS
+    if node.name not in table:
+        raise WireError(f"no {node.kind} is called {node.name!r} here")
+    return table[node.name]
+
+
+def _device(name: str) -> jax.Device:
+    found = next((d for d in jax.devices() if f"{d.platform}:{d.id}" == name), None)
+    if found is None:
+        raise WireError(f"there is no device {name!r} here")
+    return found
+
+
+def exception_names(error: BaseException) -> list[str]:
+    """The qualified names of an exception's class and bases, nearest first."""
+    return [f"{c.__module__}.{c.__qualname__}"[:200] for c in type(error).__mro__ if issubclass(c, BaseException)][:50]
+
+
+_EXCEPTIONS: dict[str, type[Exception]] = {
+    **{f"builtins.{n}": c for n, c in vars(builtins).items() if isinstance(c, type) and issubclass(c, Exception)},
+    **{f"{c.__module__}.{c.__qualname__}": c for c in (getattr(jax.errors, n) for n in dir(jax.errors))
+       if isinstance(c, type) and issubclass(c, Exception)},
+    **{f"{c.__module__}.{c.__qualname__}": c for c in (*vars(np.exceptions).values(), np.linalg.LinAlgError)
+       if isinstance(c, type) and issubclass(c, Exception)},
+}  # fmt: skip
+
+
+class CandidateError(Exception):
+    """Student code raised something that is not an ordinary exception, such as SystemExit."""
+
+
+def exception_value(node: wire.Raised) -> Exception:
+    """An exception of the nearest class that this process knows, with the message that came along."""
+    found = next((_EXCEPTIONS[name] for name in node.classes if name in _EXCEPTIONS), CandidateError)
+    own = node.classes[0].rpartition(".")[2] if node.classes else "an exception"
+    message = node.message if found.__name__ == own else f"{own}: {node.message}"
+    if found.__module__ == "builtins":
+        try:
+            return found(message)
+        except TypeError:  # UnicodeDecodeError and the like are built from parts that did not cross
+            return ValueError(f"{own}: {node.message}")
+    error = found.__new__(found)  # the constructors of JAX's errors want a tracer
+    Exception.__init__(error, message)
+    return error

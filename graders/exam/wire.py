@@ -1,0 +1,260 @@
+"""What may cross between candidate and examiner: typed messages, size-capped, data only.
+
+Comes in: bytes from a socket. Goes out: records of this module, or `WireError`. Must not: unpickle, evaluate or import
+anything that a message names.
+
+A message carries a heap of nodes; a node points at others by index, so shared and cyclic structure survives and nesting is
+never deeper than the heap itself. Everything is decoded by msgspec against these types before any code looks at it.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+MAX_MESSAGE_BYTES = 128 * 2**20
+MAX_NODES = 500_000
+_HEADER = struct.Struct("!Q")
+
+Name = Annotated[str, Meta(max_length=200)]
+Index = Annotated[int, Meta(ge=0, lt=MAX_NODES)]
+Identity = Annotated[int, Meta(ge=0, lt=2**62)]
+Items = Annotated[list[Index], Meta(max_length=MAX_NODES)]
+
+
+class WireError(Exception):
+    """The other side sent something that is not of the protocol."""
+
+
+class Node(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """One value of a heap; subclasses are told apart by their tag."""
+
+
+class BigInt(Node, tag="I"):
+    """An integer beyond 64 bits, in hexadecimal."""
+
+    digits: Annotated[str, Meta(pattern="^-?0x[0-9a-f]+$", max_length=100_000)]
+
+
+class Surrogates(Node, tag="S"):
+    """A string that UTF-8 cannot hold, as UTF-16 with lone surrogates."""
+
+    data: bytes
+
+
+class Bytes(Node, tag="Z"):
+    data: bytes
+
+
+class Complex(Node, tag="C"):
+    real: float
+    imag: float
+
+
+class Sequence(Node, tag="L"):
+    """`key` names a mutable container that is kept in step on both sides; 0 for the immutable ones."""
+
+    kind: Literal["list", "tuple", "set", "frozenset", "deque"]
+    items: Items
+    key: Identity
+
+
+class Mapping(Node, tag="M"):
+    kind: Literal["dict", "OrderedDict", "defaultdict", "Counter"]
+    keys: Items
+    values: Items
+    key: Identity
+
+
+class NamedTuple(Node, tag="N"):
+    name: Name
+    fields: list[Name]
+    items: Items
+
+
+class DataClass(Node, tag="D"):
+    """Fields by value; `ref` is the object itself, for its methods."""
+
+    name: Name
+    fields: list[Name]
+    items: Items
+    ref: Identity
+
+
+class Array(Node, tag="A"):
+    """C-order bytes. `kind` says what to rebuild; `weak` is JAX's weak type."""
+
+    kind: Literal["numpy", "scalar", "jax"]
+    dtype: Name
+    shape: Annotated[list[Annotated[int, Meta(ge=0, lt=2**40)]], Meta(max_length=64)]
+    data: bytes
+    weak: bool
+    key: Identity
+
+
+class PRNGKey(Node, tag="K"):
+    impl: Name
+    data: Index
+
+
+class Symbol(Node, tag="Y"):
+    """A dtype, a well-known class, a device or a singleton, by name."""
+
+    kind: Literal["dtype", "class", "device", "singleton"]
+    name: Name
+
+
+class Span(Node, tag="P"):
+    kind: Literal["slice", "range"]
+    start: Index
+    stop: Index
+    step: Index
+
+
+class Ref(Node, tag="R"):
+    """An object that stays with the sender."""
+
+    id: Identity
+    kind: Name
+    callable: bool
+
+
+class Back(Node, tag="B"):
+    """An object of the receiver, named by the id that the receiver once sent."""
+
+    id: Identity
+
+
+class Same(Node, tag="="):
+    """A mutable container that the receiver knows already."""
+
+    key: Identity
+
+
+class Hole(Node, tag="H"):
+    """The place of a traced array in a call."""
+
+    index: Identity
+
+
+Struct = (
+    BigInt | Surrogates | Bytes | Complex | Sequence | Mapping | NamedTuple | DataClass | Array | PRNGKey | Symbol | Span | Ref | Back
+    | Same | Hole
+)  # fmt: skip
+Value = None | bool | int | float | str | Struct
+
+
+class Aval(msgspec.Struct, frozen=True, array_like=True):
+    """Shape and dtype of a traced array; a PRNG key's dtype is `key:` and its implementation."""
+
+    shape: Annotated[tuple[Annotated[int, Meta(ge=0, lt=2**40)], ...], Meta(max_length=64)]
+    dtype: Name
+    weak: bool = False
+
+
+class Vmap(msgspec.Struct, frozen=True, array_like=True, tag="vmap"):
+    """Map over the given axis of each argument (None: not mapped); results are stacked along axis 0."""
+
+    in_axes: tuple[int | None, ...]
+
+
+class Jvp(msgspec.Struct, frozen=True, array_like=True, tag="jvp"):
+    """The tangents of the results, from the arguments followed by a tangent for each `active` one."""
+
+    active: tuple[bool, ...]
+
+
+class Transpose(msgspec.Struct, frozen=True, array_like=True, tag="transpose"):
+    """The cotangents of the `linear` arguments, from the other arguments followed by the results' cotangents."""
+
+    linear: tuple[bool, ...]
+    avals: tuple[Aval, ...]
+
+
+Transform = Vmap | Jvp | Transpose
+
+
+class Ask(msgspec.Struct, frozen=True, tag="ask"):
+    """Do `op` with the object `target` of the receiver. `args` and `kwargs` are heap indices."""
+
+    op: Literal[
+        "names", "call", "attr", "setattr", "getitem", "setitem", "delitem", "len", "iter", "next", "contains", "bool",
+        "isinstance", "apply", "export", "place",
+    ]  # fmt: skip
+    target: Identity = 0
+    args: Items = []
+    kwargs: dict[Name, Index] = {}
+    avals: tuple[Aval, ...] = ()
+    transforms: tuple[Transform, ...] = ()
+
+
+class Done(msgspec.Struct, frozen=True, tag="done"):
+    """The answer; `value` is a heap index. `artifact` is a serialised jax.export program where one was asked for."""
+
+    value: Index
+    artifact: bytes = b""
+
+
+class Raised(msgspec.Struct, frozen=True, tag="raised"):
+    """An exception, as the qualified names of its class and bases, nearest first."""
+
+    classes: Annotated[list[Name], Meta(max_length=50)]
+    message: Annotated[str, Meta(max_length=20_000)]
+    traceback: Annotated[str, Meta(max_length=50_000)] = ""
+
+
+class Message(msgspec.Struct, frozen=True):
+    """One frame: the heap, what changed since the last frame, and what is asked or answered.
+
+    `changes` are containers (heap indices of nodes with a key), `rebound` watched names with their new values.
+    """
+
+    body: Ask | Done | Raised
+    heap: Annotated[list[Value], Meta(max_length=MAX_NODES)] = []
+    changes: Items = []
+    rebound: dict[Name, Index] = {}
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Message)
+
+
+def decode(frame: bytes) -> Message:
+    """Decode one frame. Raises `WireError` when it is not a message of this protocol."""
+    try:
+        return _decoder.decode(frame)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise WireError(f"a malformed message: {error}") from None
+
+
+def send(channel: socket.socket, message: Message) -> None:
+    """Write one frame. Raises `WireError` when it is larger than the protocol allows, `OSError` when nobody listens."""
+    frame = _encoder.encode(message)
+    if len(frame) > MAX_MESSAGE_BYTES:
+        raise WireError(f"a value of {len(frame):,} bytes is too large to cross (at most {MAX_MESSAGE_BYTES:,})")
+    channel.sendall(_HEADER.pack(len(frame)) + frame)
+
+
+def receive(channel: socket.socket) -> Message:
+    """Read one frame. Raises `EOFError` when the other side is gone, `WireError` when it does not keep to the protocol."""
+    (size,) = _HEADER.unpack(_read(channel, _HEADER.size))
+    if size > MAX_MESSAGE_BYTES:
+        raise WireError(f"a message of {size:,} bytes (at most {MAX_MESSAGE_BYTES:,})")
+    return decode(_read(channel, size))
+
+
+def _read(channel: socket.socket, size: int) -> bytes:
+    parts = bytearray()
+    while len(parts) < size:
+        try:
+            part = channel.recv(min(size - len(parts), 2**20))
+        except ConnectionError:
+            part = b""
+        if not part:
+            raise EOFError("the other side has gone")
+        parts += part
+    return bytes(parts)
