@@ -4,7 +4,7 @@ Comes in: a problem (class name and message) or a judged check. Goes out: a sent
 Must not: quote a hidden test. Of a problem in a test only the class decides, and a name is repeated only when the
 student received or wrote it.
 
-The classes that JAX raises for each mistake were observed on 0.9.2, 0.10.2 and 0.12.0.1; they are the same on all three.
+The classes that JAX raises for each mistake were observed on 0.9.2, 0.10.2 and 0.12.0.1; they agree.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ NOT_ANSWERED = "This exercise is not answered yet: replace the line that raises 
 
 BY_CLASS = {
     "TracerBoolConversionError": (
-        "Your code asks Python to decide something (if, while, and, or, not, min, max, assert) from a value that is only "
-        "known when the compiled program runs. Let the program decide: jax.lax.cond for a branch, jnp.where for a choice "
-        "between values, jax.lax.while_loop for a loop."
+        "Your code asks Python to decide something (if, while, and, or, not, min, max, assert) from a value that is "
+        "only known when the compiled program runs. Let the program decide: jax.lax.cond for a branch, jnp.where for a "
+        "choice between values, jax.lax.while_loop for a loop."
     ),
     "TracerIntegerConversionError": (
         "Your code needs a plain Python integer (for range, or to index a list) where the value is only known when the "
@@ -29,13 +29,13 @@ BY_CLASS = {
         "number from a shape."
     ),
     "TracerArrayConversionError": (
-        "Your code hands a traced JAX value to NumPy, which needs actual numbers. Inside a transformed function use the "
-        "jnp function of the same name."
+        "Your code hands a traced JAX value to NumPy, which needs actual numbers. Inside a transformed function use "
+        "the jnp function of the same name."
     ),
     "ConcretizationTypeError": (
         "Your code needs an actual number (float(), int(), .item(), or a shape that depends on the data) while JAX is "
-        "still tracing, when there is only a placeholder. Keep the value as a JAX array inside the function and convert it "
-        "after the call."
+        "still tracing, when there is only a placeholder. Keep the value as a JAX array inside the function and "
+        "convert it after the call."
     ),
     "NonConcreteBooleanIndexError": (
         "Selecting with a mask, as in x[mask], gives an array whose length depends on the data; a compiled program "
@@ -54,10 +54,13 @@ BY_CLASS = {
     ),
     "RecursionError": "Your function calls itself without end. Check the case in which it should stop.",
 }
-SYNTAX = "Python cannot read this cell{line}. Run the cell in your notebook: it marks the place. The cell counts as empty until then."
+SYNTAX = (
+    "Python cannot read this cell{line}. Run the cell in your notebook: it marks the place. Until then the cell does "
+    "nothing."
+)
 UNHASHABLE = (
-    "An argument that is marked static must be hashable, and an array or a list is not. Static is for choices that shape "
-    "the program, such as a flag or a size as a tuple; pass numbers and arrays as ordinary arguments."
+    "An argument that is marked static must be hashable, and an array or a list is not. Static is for choices that "
+    "shape the program, such as a flag or a size as a tuple; pass numbers and arrays as ordinary arguments."
 )
 IN_PLACE = "JAX arrays cannot be changed in place. Make a changed copy: x = x.at[i].set(value), or .at[i].add(value)."
 SHAPES = "Two arrays in your code do not fit together. Print their .shape just before the line that fails, and compare."
@@ -73,17 +76,20 @@ NOT_DEFINED_HERE = (
     "The tests look for a name that your notebook does not define. Check the names that the task asks for."
 )
 MODULE = (
-    "Your code imports {name}, which is not installed where submissions are graded. Use the libraries that the notebook "
-    "imports itself."
+    "Your code imports {name}, which is not there where submissions are graded. Use the libraries that the notebook "
+    "itself imports."
 )
 BRANCHES = (
-    "The branches of your jax.lax.cond (or the steps of a loop) give results of different shape or dtype. Both must give "
-    "the same: compare what each returns."
+    "The branches of your jax.lax.cond (or the steps of a loop) give results of different shape or dtype. They must "
+    "agree: compare what each returns."
 )
 GRADIENT = (
     "jax.grad needs a function that returns one number. Sum or average the result, or use jax.jacrev for all of it."
 )
-GRADIENT_DTYPE = "jax.grad works on floating point numbers, and this argument is an integer. Pass 3.0 instead of 3, or a float32 array."
+GRADIENT_DTYPE = (
+    "jax.grad works on floating point numbers, and this argument is an integer. Pass 3.0 instead of 3, or a float32 "
+    "array."
+)
 REMOVED = "{old} was removed from JAX; use {new} instead. Submissions are graded with JAX {version}."
 REMOVED_NAMES = {
     "jax.tree_map": "jax.tree.map",
@@ -102,8 +108,9 @@ NOT_CALLABLE = (
 
 _HEAD = re.compile(r"\s*(?:[A-Za-z_]\w*\.)*([A-Z]\w*(?:Error|Exit|Exception|Interrupt))(?::\s*(.*))?\s*\Z", re.DOTALL)
 _SHAPES = re.compile(
-    r"incompatible shapes|shapes? .*(mismatch|not aligned|must be equal)|could not be broadcast|broadcast(ing)? (is )?"
-    r"incompatible|cannot (broadcast|reshape)|got shapes|mismatch in its core dimension|must have the same shape|different numbers of dimensions|dot_general requires contracting dimensions|mul got incompatible",
+    r"incompatible shapes|shapes? .*(mismatch|not aligned|must be equal)|could not be broadcast"
+    r"|mismatch in its core dimension|must have the same shape|different numbers of dimensions"
+    r"|cannot (broadcast|reshape)|requires contracting dimensions",
     re.IGNORECASE,
 )
 
@@ -177,7 +184,7 @@ def _quoted(message: str) -> str | None:
 
 
 def names_of_tests(assignment: Assignment) -> frozenset[str]:
-    """The names that test cells bind and no other cell of the released assignment does, from the author's text alone."""
+    """The names that test cells bind and no other cell of the assignment does, from the author's text alone."""
     tests: set[str] = set()
     others: set[str] = set()
     for cells in assignment.notebooks.values():

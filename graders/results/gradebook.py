@@ -1,0 +1,250 @@
+"""The writer of nbgrader's gradebook, and of our table of statuses beside it.
+
+Comes in: reports, one after the other. Goes out: rows of nbgrader's own schema, through nbgrader's own API, and one row
+in `graders_status`; one transaction for each report. Must not: store "could not be graded" as a score, lose a mark that
+a person gave, or import nbgrader before a writer starts (its API takes 2.5 s to import).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Column, MetaData, String, Table, Text, create_engine, delete, event, insert, inspect, select
+from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import scoped_session, sessionmaker
+
+from graders.errors import CourseError, InfrastructureError
+from graders.records import ExerciseResult, Record, Report, Status, to_json
+from graders.results.comments import comments_of
+from graders.results.times import utc
+
+if TYPE_CHECKING:
+    from nbgrader.api import Gradebook
+
+BUSY_MS = 60_000
+
+# Its own MetaData: nbgrader's create_all and migrations never see this table.
+TABLE = Table(
+    "graders_status",
+    MetaData(),
+    Column("student", String(128), primary_key=True),
+    Column("assignment", String(128), primary_key=True),
+    Column("status", String(32), nullable=False),
+    Column("reason", Text),
+    Column("score", String(64)),  # decimal text: SQLite has no exact number with a fraction
+    Column("max_score", String(64), nullable=False),
+    Column("report_sha256", String(64), nullable=False),
+    Column("graded_at", String(40), nullable=False),
+)
+
+
+class Standing(Record, frozen=True):
+    """Where one student stands in one assignment. `graded_at` is ISO 8601 UTC."""
+
+    student: str
+    assignment: str
+    status: str
+    reason: str | None
+    score: Decimal | None
+    max_score: Decimal
+    report_sha256: str
+    graded_at: str
+
+
+def default_url(course: Path) -> str:
+    """nbgrader's default database of a course folder."""
+    return f"sqlite:///{course.resolve() / 'gradebook.db'}"
+
+
+class Writer:
+    """The one writer of a course's gradebook. Use it as a context manager, in a process of its own beside the grading.
+
+    Before it is entered it holds strings alone, so it can be pickled.
+    """
+
+    def __init__(self, course: Path | str, db_url: str = "", course_id: str = "") -> None:
+        self.course = str(course)
+        self.db_url = db_url or default_url(Path(course))
+        self.course_id = course_id
+        self._book: Gradebook | None = None
+
+    def __enter__(self) -> Writer:
+        # nbgrader runs `alembic` from PATH when it makes a gradebook, and a venv may not be activated
+        here = str(Path(sys.executable).parent)
+        if here not in os.environ.get("PATH", "").split(os.pathsep):
+            os.environ["PATH"] = os.pathsep.join(filter(None, (here, os.environ.get("PATH", ""))))
+        from nbgrader.api import Gradebook
+
+        try:
+            self._book = Gradebook(self.db_url, self.course_id)
+            self._book.db.remove()
+            _patient(self._book.engine)
+            TABLE.create(self._book.engine, checkfirst=True)
+        except SQLAlchemyError as error:
+            raise InfrastructureError(f"The gradebook {self.db_url} cannot be opened: {error}.") from error
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._book is not None:
+            self._book.close()
+            self._book = None
+
+    def store(self, report: Report) -> None:
+        """Store one report, all of it or nothing.
+
+        A `not_graded` report makes no grades; when the student has grades from an earlier hand-in they stand, and the
+        reason says what happened to the later one.
+
+        Raises:
+            CourseError: the assignment, or a graded cell of it, is not in the gradebook.
+            InfrastructureError: the database could not be written.
+        """
+        if self._book is None:
+            raise InfrastructureError("The gradebook writer is not open. Use it as `with Writer(course) as writer:`.")
+        try:
+            with self._book.engine.begin() as connection, _inside(self._book, connection) as book:
+                _require_assignment(book, report.assignment)
+                book.update_or_create_student(report.student)
+                if report.status is not Status.not_graded:
+                    _store_grades(book, report)
+                _store_status(connection, report)
+        except SQLAlchemyError as error:
+            raise InfrastructureError(f"The gradebook {self.db_url} could not be written: {error}.") from error
+
+
+def statuses(course: Path, db_url: str = "") -> list[Standing]:
+    """Every row of `graders_status`, by assignment and student; an empty list when there is no gradebook yet."""
+    url = db_url or default_url(course)
+    if not db_url and not (course / "gradebook.db").is_file():
+        return []
+    engine = create_engine(url)
+    try:
+        return read_standings(engine)
+    finally:
+        engine.dispose()
+
+
+def read_standings(engine: Engine) -> list[Standing]:
+    """Like `statuses`, from an open engine."""
+    if not inspect(engine).has_table(TABLE.name):
+        return []
+    with engine.connect() as connection:
+        rows = connection.execute(select(TABLE).order_by(TABLE.c.assignment, TABLE.c.student)).mappings()
+        return [
+            Standing(**dict(row) | {key: row[key] and Decimal(row[key]) for key in ("score", "max_score")})
+            for row in rows
+        ]
+
+
+def _patient(engine: Engine) -> None:
+    """Make SQLite wait for formgrader's locks, and begin transactions where SQLAlchemy does.
+
+    https://docs.sqlalchemy.org/en/20/dialects/sqlite.html, "Serializable isolation / Savepoints".
+    """
+    if engine.dialect.name != "sqlite":
+        return
+
+    @event.listens_for(engine, "connect")
+    def _connect(connection: Any, _record: object) -> None:
+        connection.isolation_level = None
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    engine.dispose()  # connections made before have neither
+
+
+@contextmanager
+def _inside(book: Gradebook, connection: Connection) -> Iterator[Gradebook]:
+    """Let nbgrader's API work inside our transaction: its commits only flush, its rollbacks roll all back."""
+    before = book.db
+    book.db = scoped_session(sessionmaker(bind=connection, join_transaction_mode="rollback_only", autoflush=True))
+    try:
+        yield book
+        book.db.flush()
+    finally:
+        book.db.remove()
+        book.db = before
+
+
+def _require_assignment(book: Gradebook, assignment: str) -> None:
+    from nbgrader.api import MissingEntry
+
+    try:
+        book.find_assignment(assignment)
+    except MissingEntry:
+        raise CourseError(
+            f"The assignment {assignment!r} is not in the gradebook, so nothing can be stored for it. "
+            f"Run `graders release {assignment}` first."
+        ) from None
+
+
+def _store_grades(book: Gradebook, report: Report) -> None:
+    when = utc(report.submitted)
+    # a time that is not known leaves what nbgrader has
+    extra = {} if when is None else {"timestamp": when.replace(tzinfo=None)}
+    submission = book.update_or_create_submission(report.assignment, report.student, **extra)
+    rows = {row.name: row for row in submission.notebooks}
+    cells = {(row.name, cell.name): cell for row in submission.notebooks for cell in _graded_cells(row.notebook)}
+    for one in report.exercises:
+        cell = cells.get((one.notebook, one.id))
+        if cell is None:
+            raise CourseError(
+                f"The graded cell {one.id!r} of {one.notebook!r} is not in the gradebook: {report.assignment!r} was "
+                f"changed after its release. Run `graders release {report.assignment}` again."
+            )
+        _store_grade(book, rows[one.notebook], cell, one)
+    for (notebook, id), text in comments_of(report.exercises).items():
+        for comment in rows[notebook].comments:
+            if comment.name == id:
+                comment.auto_comment = text
+
+
+def _graded_cells(notebook: Any) -> list[Any]:
+    return [*notebook.grade_cells, *notebook.task_cells]
+
+
+def _store_grade(book: Gradebook, notebook: Any, cell: Any, one: ExerciseResult) -> None:
+    """As nbgrader's SaveAutoGrades does: a manual score is kept, and then a person should look again."""
+    from nbgrader.api import Grade
+
+    grade = next((grade for grade in notebook.grades if grade.cell_id == cell.id), None)
+    if grade is None:  # the cell was added to the assignment after this submission was first stored
+        grade = Grade(cell_id=cell.id, notebook=notebook)
+        book.db.add(grade)
+    unanswered = one.manual and not one.attempted
+    grade.auto_score = 0.0 if unanswered else None if one.score is None else float(one.score)
+    # nbgrader settles an unanswered written cell as 0; one that was deleted is only proposed as 0
+    deleted = unanswered and one.reason is not None
+    grade.needs_manual_grade = grade.manual_score is not None or grade.auto_score is None or deleted
+
+
+def _store_status(connection: Connection, report: Report) -> None:
+    own = (TABLE.c.student == report.student) & (TABLE.c.assignment == report.assignment)
+    before = connection.execute(select(TABLE).where(own)).mappings().first()
+    row = {
+        "student": report.student,
+        "assignment": report.assignment,
+        "status": report.status.value,
+        "reason": report.reason,
+        "score": None if report.score is None else str(report.score),
+        "max_score": str(report.max_score),
+        "report_sha256": hashlib.sha256(to_json(report)).hexdigest(),
+        "graded_at": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    if report.status is Status.not_graded and before is not None and before["status"] != Status.not_graded.value:
+        row |= {key: before[key] for key in ("status", "score", "max_score")}
+        row["reason"] = f"A later hand-in could not be graded: {report.reason}"
+    connection.execute(delete(TABLE).where(own))
+    connection.execute(insert(TABLE).values(row))
