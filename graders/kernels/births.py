@@ -1,0 +1,86 @@
+"""The records that cross the seam between the nursery, the zygote, the warden and the born process.
+
+Comes in: nothing. Goes out: `Limits`, `Spawn`, `Walls`, `Exit`. Must not: import anything heavier than msgspec, or act.
+"""
+
+from __future__ import annotations
+
+import os
+
+from graders.records import Record
+
+LEVELS = ("process", "namespaces")  # weakest first
+CHANNELS = ("shell", "iopub", "stdin", "control", "hb")  # order in which a kernel gets its listening sockets
+
+
+class Limits(Record):
+    """What one born process and all its children may use together. Resident bytes, bytes of files, tasks."""
+
+    memory_bytes: int = 2 * 2**30
+    disk_bytes: int = 64 * 2**20
+    processes: int = 64
+
+
+class Spawn(Record):
+    """One birth: what to run inside which walls.
+
+    `entry` is "module:function", called as function(argument, fds) inside the walls; the module must be preloaded.
+    `files` are written into the private folder, which is also the working directory; names are relative.
+    `cache` is a compile-cache folder of the host, read-only unless `cache_writable` (only for the instructor's own run).
+    """
+
+    entry: str
+    isolation: str
+    argument: dict[str, object] = {}
+    files: dict[str, bytes] = {}
+    limits: Limits = Limits()
+    seed: int = 0
+    cache: str | None = None
+    cache_writable: bool = False
+
+
+class Walls(Record):
+    """The level that was put up and the name of each wall that is really in force."""
+
+    level: str
+    held: tuple[str, ...]
+
+
+class Exit(Record):
+    """How a born process ended.
+
+    `kind` is one of: exit (code is its status), signal (code is the signal), memory and disk (killed at the limit),
+    setup_failed (our fault: walls or entry did not come up; `text` says why), lost (its warden is gone; our fault).
+    `cpu_s` counts all its children, `peak_bytes` is resident, summed over its processes.
+    """
+
+    kind: str
+    code: int
+    cpu_s: float = 0.0
+    peak_bytes: int = 0
+    text: str = ""
+
+
+class Started(Record, tag="started"):
+    """First message of a warden: the walls stand, the entry is about to run."""
+
+    pid: int
+    walls: Walls
+
+
+class Refused(Record, tag="refused"):
+    """First message of a warden (or zygote) when nothing was started. `isolation` tells missing walls from other faults."""
+
+    isolation: bool
+    text: str
+
+
+class Ended(Record, tag="ended"):
+    """Last message of a warden."""
+
+    exit: Exit
+
+
+def task_limit(limits: Limits) -> int:
+    """Tasks for RLIMIT_NPROC: threads count too, and XLA starts several per core (12-15 on 2 cores)."""
+    return limits.processes + 8 * max(0, (os.cpu_count() or 2) - 2)

@@ -1,0 +1,75 @@
+"""Counting: which processes descend from one, and what they hold resident together.
+
+Comes in: pids. Goes out: pids and bytes. Must not: raise when a process ends while it is being counted.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+_PAGE = os.sysconf("SC_PAGESIZE")
+
+
+def descendants(pid: int) -> set[int]:
+    """All living descendants of `pid`, without itself."""
+    found: set[int] = set()
+    new = _children(pid)
+    while new:
+        found |= new
+        new = {child for parent in new for child in _children(parent)} - found
+    return found
+
+
+def _children(pid: int) -> set[int]:
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return set()
+    found: set[int] = set()
+    for thread in threads:
+        found.update(map(int, _read(f"/proc/{pid}/task/{thread}/children").split()))
+    return found
+
+
+def resident_bytes(pids: Iterable[int]) -> int:
+    """Sum of resident sizes. Pages that processes share count once for each of them."""
+    return sum(_statm(pid) for pid in pids)
+
+
+def proportional_bytes(pids: Iterable[int]) -> int:
+    """Sum of proportional set sizes (Pss): shared pages count once. Slower, 1-3 ms a process."""
+    return sum(_pss(pid) for pid in pids)
+
+
+def tree_bytes(folder: str) -> tuple[int, int]:
+    """Bytes and number of files below a folder, symlinks not followed."""
+    total = count = 0
+    for parent, folders, files in os.walk(folder, onerror=None):
+        count += len(folders) + len(files)
+        for name in files:
+            try:
+                total += os.lstat(os.path.join(parent, name)).st_blocks * 512
+            except OSError:
+                continue
+    return total, count
+
+
+def _statm(pid: int) -> int:
+    fields = _read(f"/proc/{pid}/statm").split()
+    return int(fields[1]) * _PAGE if len(fields) > 1 else 0
+
+
+def _pss(pid: int) -> int:
+    for line in _read(f"/proc/{pid}/smaps_rollup").splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) * 1024
+    return _statm(pid)  # it hides its maps from us, so it counts in full
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text()
+    except OSError:
+        return ""

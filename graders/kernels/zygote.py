@@ -1,0 +1,115 @@
+"""The zygote: a process that has imported everything and initialised nothing, and forks a warden for each birth.
+
+Comes in: on the command line the number of a control socket and a JSON list of modules; on the socket one byte a birth,
+with the payload, the birth's own control socket and its descriptors attached. Goes out: b"ready" or an error text, once.
+Must not: initialise a JAX backend (a fork after that hangs), hold any birth's data, or outlive the process that started it.
+"""
+
+from __future__ import annotations
+
+import array
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+from typing import NoReturn
+
+import msgspec
+
+from graders.kernels import warden
+from graders.kernels.births import Refused
+
+_MOST_FDS = 250  # the kernel passes at most 253 at once
+_MOST_TASKS = 2  # 1 and, on some builds, a BLAS thread; a running backend has 8 and more
+
+
+def main(arguments: list[str]) -> None:
+    """Serve births until the other end of the control socket closes."""
+    control = socket.socket(fileno=int(arguments[0]))
+    control.set_inheritable(False)
+    starter = os.pidfd_open(os.getppid())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the starter, which then closes the socket
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # wardens need no reaping
+    try:
+        for name in json.loads(arguments[1]):
+            importlib.import_module(name)
+    except Exception as error:
+        control.send(f"{type(error).__name__} while importing {name}: {error}".encode()[:4000])
+        return
+    gc.collect()
+    gc.freeze()  # the collector would copy every page it touches into every child
+    gc.disable()
+    control.send(b"ready")
+    _serve(control, starter)
+
+
+def _serve(control: socket.socket, starter: int) -> None:
+    poller = select.poll()
+    poller.register(control, select.POLLIN)
+    poller.register(starter, select.POLLIN)
+    while True:
+        ready = dict(poller.poll())
+        if starter in ready:
+            return
+        fds = _receive(control)
+        if fds is None:
+            return
+        if len(fds) >= 2:
+            _bear(control, starter, fds)
+        for number in fds:
+            os.close(number)
+
+
+def _receive(control: socket.socket) -> list[int] | None:
+    """Descriptors of one request; None at end of file."""
+    size = socket.CMSG_LEN(_MOST_FDS * 4)
+    data, ancillary, _, _ = control.recvmsg(1, size, socket.MSG_CMSG_CLOEXEC)
+    if not data:
+        return None
+    numbers = array.array("i")
+    for level, kind, payload in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            numbers.frombytes(payload[: len(payload) - len(payload) % numbers.itemsize])
+    return list(numbers)
+
+
+def _bear(control: socket.socket, starter: int, fds: list[int]) -> None:
+    payload, theirs, *rest = fds
+    problem = unfit()
+    if not problem:
+        try:
+            if os.fork() == 0:
+                control.close()
+                os.close(starter)
+                _become_warden(payload, theirs, rest)
+            return
+        except OSError as error:
+            problem = f"no new process could be made: {error}"
+    with socket.socket(fileno=os.dup(theirs)) as client:
+        client.send(msgspec.msgpack.encode(Refused(isolation=False, text=problem)))
+
+
+def _become_warden(payload: int, theirs: int, rest: list[int]) -> NoReturn:
+    warden.run(payload, socket.socket(fileno=theirs), rest)
+
+
+def unfit() -> str:
+    """Why forking now would be unsafe; empty when it is safe."""
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    if bridge is not None and bridge.backends_are_initialized():
+        return "a preloaded module started a JAX backend in the zygote; forks of it would hang"
+    tasks = len(os.listdir("/proc/self/task"))
+    if tasks > _MOST_TASKS:
+        return f"a preloaded module started threads in the zygote ({tasks} run); forks of it would be unsafe"
+    return ""
+
+
+if __name__ == "__main__":
+    # Run under the module's own name, so that it is not loaded twice.
+    from graders.kernels.zygote import main as serve
+
+    serve(sys.argv[1:])
