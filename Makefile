@@ -1,0 +1,102 @@
+# Everything runs from .venv, which is made here from requirements.lock. Wanted beforehand: make and Python 3.11 or newer.
+#
+#   make setup         .venv with the locked versions and this package
+#   make demo          a simulated class, graded
+#   make test          the tests
+#   make test-newest   the tests with the newest JAX, also on Python 3.13 where there is one
+#   make lab           JupyterLab on this course
+#   make lint          style and types
+#   make lock          both lock files anew; `make lock UPGRADE=--upgrade` moves to the newest versions
+#   make clean         what the targets above made
+#
+# Another Python: make PYTHON=python3.12 setup
+
+PYTHON ?= python3
+INTERPRETER = $(PYTHON)
+PYTEST_FLAGS ?= -n 2 --dist loadfile
+NEWEST_TESTS ?= tests
+UPGRADE ?=
+
+# A setting of the caller's own shell must not reach into these environments.
+unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
+export PIP_USER := 0
+export PIP_NO_INPUT := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+# Environments hold absolute paths: one that was moved, or whose Python is gone, is made anew.
+IGNORED := $(shell for v in .venv .venv-newest .venv-newest-3.13; do \
+  { [ -x "$$v/bin/python" ] && grep -qsF "$(CURDIR)/$$v" "$$v/pyvenv.cfg"; } || rm -f "$$v/.installed"; done)
+
+# Inside the sandbox everything is read-only: what is not compiled now is compiled again in every kernel (0.5 CPU-s each).
+# Some libraries ship files that only another Python can compile, so a failure here is no failure of the set-up.
+compile = $(1)/bin/python -I -W ignore -m compileall -q -j 0 $(2) || :
+
+# Debian's Python may lack ensurepip: its own pip then installs into the environment from outside.
+pip = if [ -e $(1)/bin/pip ]; then $(1)/bin/python -I -m pip $(2); else "$(INTERPRETER)" -m pip --python $(1)/bin/python $(2); fi
+
+.PHONY: setup demo test test-newest test-newest-3.13 lab lint lock clean
+.SECONDARY:
+
+setup: .venv/.ready
+	@$(call compile,.venv,graders)
+
+demo: setup
+	@.venv/bin/graders demo
+
+test: setup
+	.venv/bin/python -m pytest $(PYTEST_FLAGS)
+
+test-newest: .venv-newest/.ready
+	.venv-newest/bin/python -m pytest $(PYTEST_FLAGS) $(NEWEST_TESTS)
+	@where='import sys; print(sys.executable)'; \
+	found=$$(python3.13 -c "$$where" 2>/dev/null || PYENV_VERSION=3.13 python3.13 -c "$$where" 2>/dev/null || :); \
+	if .venv-newest/bin/python -c 'import sys; sys.exit(sys.version_info < (3, 12))'; then :; \
+	elif [ -z "$$found" ]; then echo "No python3.13 runs on this machine, so the newest JAX for it was not tested."; \
+	else $(MAKE) --no-print-directory test-newest-3.13 INTERPRETER="$$found"; fi
+
+test-newest-3.13: .venv-newest-3.13/.ready
+	.venv-newest-3.13/bin/python -m pytest $(PYTEST_FLAGS) $(NEWEST_TESTS)
+
+lab: setup
+	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python -m jupyterlab
+
+lint: setup
+	.venv/bin/python -m ruff check .
+	.venv/bin/python -m ruff format --check .
+	.venv/bin/python -m mypy
+
+lock:
+	[ -x .venv-lock/bin/uv ] || { "$(PYTHON)" -m venv .venv-lock && .venv-lock/bin/python -I -m pip install -q uv==0.13.9; }
+	for name in requirements requirements-newest; do \
+	  .venv-lock/bin/uv pip compile --python .venv-lock/bin/python --quiet --no-config --universal --python-version 3.11 --fork-strategy fewest \
+	    --no-header --no-annotate --extra dask --extra test $(UPGRADE) \
+	    --output-file $$name.lock pyproject.toml $$name.in || exit 1; \
+	done
+
+clean:
+	rm -rf .venv .venv-newest .venv-newest-3.13 .venv-lock .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find graders tests -name __pycache__ -type d -exec rm -rf {} +
+
+.venv/.installed: requirements.lock
+.venv-newest/.installed .venv-newest-3.13/.installed: requirements-newest.lock
+
+# An environment from its lock, whole or not at all.
+%/.installed:
+	@command -v "$(INTERPRETER)" >/dev/null || { echo >&2 "make: there is no $(INTERPRETER) here, and graders needs Python 3.11 or newer. \
+	Install it, or name the one to use: make PYTHON=/path/to/python3.12 setup"; exit 1; }
+	@"$(INTERPRETER)" -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "make: $(INTERPRETER) is Python " + sys.version.split()[0] \
+	+ ", and graders needs 3.11 or newer. Install a newer one and name it: make PYTHON=python3.12 setup")'
+	@echo "Installing $< into $(@D): about a minute and 1 GB."
+	@rm -rf $(@D)
+	@if "$(INTERPRETER)" -c 'import ensurepip' 2>/dev/null; then "$(INTERPRETER)" -m venv $(@D); \
+	elif "$(INTERPRETER)" -c 'import venv, pip' 2>/dev/null; then "$(INTERPRETER)" -m venv --without-pip $(@D); \
+	else echo >&2 "make: $(INTERPRETER) has neither ensurepip nor pip, and graders needs one of them to install its packages into $(@D). \
+	On Debian and Ubuntu: apt install python3-venv"; exit 1; fi
+	@$(call pip,$(@D),install -q --no-compile -r $<)
+	@$(call compile,$(@D),$(@D)/lib)
+	@touch $@
+
+%/.ready: %/.installed pyproject.toml graders/__init__.py graders/kernels/kernelspec/kernel.json
+	@$(call pip,$(@D),install -q --no-deps --no-build-isolation --editable .)
+	@$(call compile,$(@D),graders)
+	@touch $@
