@@ -1,0 +1,150 @@
+"""The page that a student reads.
+
+Comes in: a report. Goes out: one self-contained HTML file, and the same as JSON. Must not: show source, values,
+messages or tracebacks of hidden tests, or let anything from a student be more than text.
+
+The page has no script and loads nothing; its Content-Security-Policy allows the one style sheet by its hash. Flags
+whose name begins with `staff_` are left out.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+
+from graders.records import ExerciseResult, Flag, Kind, Record, Report, Status, to_json
+from graders.results.folders import folder, replace_folder
+from graders.results.hints import student_reads
+from graders.results.numbers import plain
+from graders.results.report import summary
+from graders.results.times import shown
+
+STAFF = "staff_"
+LONGEST_ANSWER = 20_000  # characters; beyond it nobody reads on, and a page of 30 MB opens nowhere
+WORDS = {
+    "passed": ("✓", "Passed"),
+    "failed": ("✗", "Not passed"),
+    "not_run": ("–", "Not run"),
+    "broken": ("!", "Broken"),
+}
+# Controls, and the marks that turn the direction of text and can make code read as it does not run
+_UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+class Share(Record, frozen=True):
+    """Points of one group of exercises."""
+
+    name: str
+    score: Decimal
+    max_score: Decimal
+
+
+def render(report: Report) -> str:
+    """The page of one report."""
+    template, style, policy = _page()
+    exercises = [one for one in report.exercises if one.kind is Kind.exercise]
+    checkpoints = [one for one in report.exercises if one.kind is Kind.checkpoint]
+    return template.render(
+        report=report,
+        graded=report.status is not Status.not_graded,
+        style=style,
+        policy=policy,
+        groups=[("Exercises", exercises), ("Checkpoints", checkpoints)],
+        shares=_shares([("Exercises", exercises), ("Checkpoints", checkpoints)]),
+        outcomes=_shares(_by_outcome(report.exercises)),
+        flags=for_student(report.flags),
+        submitted=shown(report.submitted),
+        waiting=[one for one in report.exercises if one.manual and one.score is None and one.attempted],
+        next_steps=[one for one in report.exercises if one.score is not None and one.score < one.max_score],
+        words=WORDS,
+    )
+
+
+def write(course: Path, report: Report, notebooks: Iterable[str] = ()) -> list[Path]:
+    """Put the pages into feedback/STUDENT/ASSIGNMENT/, one for each notebook as nbgrader names them, and feedback.json.
+
+    `notebooks` are the assignment's; by default those of the report's exercises, else the assignment's own name.
+    """
+    names = list(notebooks) or list(dict.fromkeys(one.notebook for one in report.exercises)) or [report.assignment]
+    page = render(report).encode("utf-8", "replace")
+    target = folder(course, "feedback", report.student, report.assignment)
+    replace_folder(target, {f"{name}.html": page for name in names} | {"feedback.json": to_json(student_copy(report))})
+    return [target / f"{name}.html" for name in names]
+
+
+def student_copy(report: Report) -> dict[str, object]:
+    """What stands on the page, as data."""
+    told = {one.id: {"reason": one.reason, "advice": one.advice, "answer": one.answer} for one in report.exercises}
+    line = summary(report)
+    exercises = line["exercises"]
+    assert isinstance(exercises, list)
+    return line | {
+        "flags": [{"name": flag.name, "text": flag.text, "cell": flag.cell} for flag in for_student(report.flags)],
+        "exercises": [one | told[one["id"]] for one in exercises],
+        "submitted": report.submitted,
+    }
+
+
+def for_student(flags: Iterable[Flag]) -> list[Flag]:
+    """The flags that a student is told of."""
+    return [flag for flag in flags if not flag.name.startswith(STAFF)]
+
+
+@cache
+def _page() -> tuple[Template, str, str]:
+    """The template, the style sheet, and the policy that allows nothing but that style sheet."""
+    environment = Environment(
+        loader=PackageLoader("graders.results"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"points": plain, "title": title, "code": code, "anchor": anchor, "reads": student_reads}
+    style = (Path(__file__).parent / "templates" / "feedback.css").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    return environment.get_template("feedback.html.j2"), style, policy
+
+
+def title(id: str) -> str:
+    """A heading from a grade_id: `masked-score-test` is shown as “Masked score”."""
+    words = re.sub(r"[-_ ]*\btests?$", "", id.replace("_", "-")).replace("-", " ").strip() or id
+    return words[:1].upper() + words[1:]
+
+
+def code(text: str) -> str:
+    """Text for a <pre>: unseen characters are made visible, and what is endless is cut."""
+    text = _UNSEEN.sub("�", text.replace("\r\n", "\n").replace("\r", "\n")).strip("\n")
+    return text if len(text) <= LONGEST_ANSWER else text[:LONGEST_ANSWER] + "\n… (cut here)"
+
+
+def anchor(one: ExerciseResult) -> str:
+    """An id inside the page that any grade_id gives."""
+    return "x-" + hashlib.sha256(f"{one.notebook}/{one.id}".encode("utf-8", "replace")).hexdigest()[:12]
+
+
+def _shares(groups: Iterable[tuple[str, Iterable[ExerciseResult]]]) -> list[Share]:
+    """Points by group; what nobody has marked yet is left out of both numbers."""
+    shares = []
+    for name, group in groups:
+        judged = [one for one in group if one.score is not None]
+        if judged:
+            total = sum((one.max_score for one in judged), Decimal(0))
+            shares.append(Share(name, sum((one.score or Decimal(0) for one in judged), Decimal(0)), total))
+    return shares
+
+
+def _by_outcome(exercises: Iterable[ExerciseResult]) -> list[tuple[str, list[ExerciseResult]]]:
+    found: dict[str, list[ExerciseResult]] = {}
+    for one in exercises:
+        if one.outcome:
+            found.setdefault(one.outcome, []).append(one)
+    return list(found.items())
