@@ -128,16 +128,21 @@ def _take(socket: Any, descriptor: int) -> None:
 
 
 def main(argument: dict[str, Any], fds: list[int]) -> None:
-    """Run a kernel until it is shut down. `argument` has "connection" and may have "hook", a "module:function"."""
+    """Run a kernel until it is shut down.
+
+    `argument` has "connection" and may have "outstream", the class of its stdout and stderr, and "hook", a
+    "module:function" called with the application, the further descriptors and "options".
+    """
     config = Config()
     config.HistoryManager.enabled = False
     app = SandboxKernelApp.instance(config=config, log_level=_ERRORS_ONLY)
     app.connection = argument["connection"]
     app.listening = dict(zip(CHANNELS, fds, strict=False))
+    if argument.get("outstream"):
+        app.outstream_class = argument["outstream"]
     app.initialize([])
-    app.shell.system = app.shell.system_raw  # `!command` through a pty would fork this many-threaded process
     if argument.get("hook"):
         module, _, function = argument["hook"].partition(":")
-        getattr(importlib.import_module(module), function)(app, fds[len(CHANNELS) :])
+        getattr(importlib.import_module(module), function)(app, fds[len(CHANNELS) :], argument.get("options") or {})
     birth.opened()
     app.start()

@@ -43,6 +43,13 @@ def shared_zygote() -> Zygote:
         return _shared
 
 
+def adopt(zygote: Zygote) -> None:
+    """Let the kernels of this process be born from a zygote that the caller started and will close."""
+    global _shared
+    with _shared_lock:
+        _shared = zygote
+
+
 def default_limits() -> Limits:
     """The limits of a course that sets none."""
     settings = Graders()
@@ -110,7 +117,7 @@ class SandboxProvisioner(KernelProvisionerBase):  # type: ignore[misc]
         info["key"] = info["key"].decode() if isinstance(info["key"], bytes) else info["key"]
         return Spawn(
             entry="graders.kernels.kernel:main",
-            argument={"connection": info, "hook": options.pop("hook", None)},
+            argument={"connection": info} | {name: options.pop(name, None) for name in ("hook", "options", "outstream")},
             files=files_of(cwd, limits.disk_bytes) if files is None else files,
             limits=limits,
             isolation=options.pop("isolation", None) or best_level(),

@@ -105,6 +105,7 @@ def _become_nobody() -> None:
 
 def _drop_user() -> bool:
     """Become nobody. True when Python lies where nobody may read, so that one capability has to stay."""
+    syscalls.drop_capability_bounds((_MAY_READ_ALL,))
     syscalls.prctl(_KEEPCAPS, 1)
     _become_nobody()
     if all(os.access(path, os.R_OK | os.X_OK) for path in newroot.interpreter_folders()):
@@ -123,7 +124,8 @@ def _unreachable() -> str:
 
 
 def _give_up_privileges(keep: tuple[int, ...] = ()) -> None:
-    syscalls.drop_capabilities(keep)
+    syscalls.drop_capability_bounds(keep)
+    syscalls.set_capabilities(keep)
     syscalls.set_no_new_privileges()
 
 

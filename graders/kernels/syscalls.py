@@ -15,7 +15,7 @@ MNT_DETACH = 2
 NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET = 0x20000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
 ATTR_RDONLY, ATTR_NOSUID, ATTR_NODEV = 1, 2, 4
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
-_PDEATHSIG, _DUMPABLE, _CAPBSET_DROP, _SECUREBITS, _SUBREAPER, _NO_NEW_PRIVS, _AMBIENT = 1, 4, 24, 28, 36, 38, 47
+_PDEATHSIG, _DUMPABLE, _CAPBSET_DROP, _SUBREAPER, _NO_NEW_PRIVS, _AMBIENT = 1, 4, 24, 36, 38, 47
 _MOUNT_SETATTR = 442
 _LANDLOCK = {"create_ruleset": 444, "add_rule": 445, "restrict_self": 446}
 _NUMBERS = {  # pivot_root, capset, seccomp
@@ -127,17 +127,16 @@ def set_no_new_privileges() -> None:
     prctl(_NO_NEW_PRIVS, 1)
 
 
-def drop_capabilities(keep: tuple[int, ...] = ()) -> None:
-    """Leave nothing but `keep` in the bounding, ambient, permitted, effective and inheritable sets."""
+def drop_capability_bounds(keep: tuple[int, ...] = ()) -> None:
+    """Nothing but `keep` can be gained by executing a file. Needs CAP_SETPCAP; without it there is nothing to gain."""
     for capability in range(64):
         if capability not in keep and _libc.prctl(_CAPBSET_DROP, ctypes.c_ulong(capability), 0, 0, 0) < 0:
-            break  # EINVAL: past the last one; EPERM: no capability to drop the bound, and none to gain
-    prctl(_AMBIENT, 4)
-    set_capabilities(keep)
+            break  # EINVAL past the last one, or EPERM
 
 
 def set_capabilities(keep: tuple[int, ...]) -> None:
-    """capset(2): exactly `keep`, permitted and effective."""
+    """Exactly `keep`, permitted and effective; nothing inheritable or ambient."""
+    prctl(_AMBIENT, 4)
     header, data = _CapHeader(0x20080522, 0), (_CapData * 2)()
     for capability in keep:
         data[capability // 32].permitted |= 1 << capability % 32
@@ -155,3 +154,8 @@ def landlock(call: str, *values: int | bytes | None) -> int:
     """landlock_create_ruleset, landlock_add_rule or landlock_restrict_self; bytes are passed by address."""
     passed = [ctypes.c_ulong(value) if isinstance(value, int) else ctypes.c_char_p(value) for value in values]
     return _checked(_libc.syscall(_LANDLOCK[call], *passed), f"landlock_{call}")
+
+
+def call(number: int, *values: int) -> int:
+    """Any system call with integer arguments, by number; the probes use it."""
+    return _checked(_libc.syscall(number, *(ctypes.c_long(value) for value in values)), f"system call {number}")

@@ -94,6 +94,7 @@ def _bear(
 ) -> int:
     """Fork the inner process and return its pid as seen from here."""
     privileged = sandbox.leave_pid_namespace() if private is None else False
+    syscalls.die_with_parent(signal.SIGTERM)  # again, since a change of credentials makes the kernel forget it
     if private is not None and os.geteuid() == 0:
         os.chown(private, newroot.UID, newroot.GID)
 
