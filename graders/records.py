@@ -188,6 +188,24 @@ class Assignment(Record):
     sha256: str
 
 
+class SubmittedCell(Record):
+    """One cell as it was handed in. `id` is its grade_id, if it still has one."""
+
+    cell_type: str
+    source: str
+    id: str | None = None
+
+
+class Submission(Record):
+    """What one student handed in for one assignment: cells by notebook, other files by relative name."""
+
+    student: str
+    assignment: str
+    notebooks: dict[str, tuple[SubmittedCell, ...]]
+    files: dict[str, bytes] = {}
+    flags: tuple[Flag, ...] = ()
+
+
 class Reference(Record):
     """What the instructor's own run of an assignment established, once per version.
 

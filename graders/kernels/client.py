@@ -120,7 +120,9 @@ class Kernel:
         self._output_bytes = output_bytes
         self._manager = KernelManager(kernel_name="graders-sandbox")
         self._shell = self._iopub = None
-        options = {f: getattr(start, f) for f in ("limits", "isolation", "files", "hook", "seed", "cache", "cache_writable")}
+        options = {
+            f: getattr(start, f) for f in ("limits", "isolation", "files", "hook", "seed", "cache", "cache_writable")
+        }
         options |= {"fds": list(start.fds), "options": start.options, "outstream": start.outstream}
         try:
             self._manager.start_kernel(spawn_options=options)
@@ -152,7 +154,9 @@ class Kernel:
                     return
             if self.exit() is not None:
                 break
-        raise InfrastructureError(f"A kernel did not come up within {_START_S:.0f} s: {self.exit()}. It is tried again.")
+        raise InfrastructureError(
+            f"A kernel did not come up within {_START_S:.0f} s: {self.exit()}. It is tried again."
+        )
 
     def exit(self) -> Exit | None:
         """How the process ended, or None while it runs."""

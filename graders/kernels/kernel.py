@@ -1,13 +1,13 @@
 """A real ipykernel as the entry of a born process.
 
-Comes in: connection settings and five listening sockets, bound outside by the client; further descriptors go to the hook.
+Comes in: connection settings and five listening sockets, bound outside by the client; more descriptors for the hook.
 Goes out: nothing. Must not: bind, connect or write anywhere outside the private folder.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-import os
 from typing import Any
 
 import zmq
@@ -24,12 +24,39 @@ from graders.kernels.births import CHANNELS
 
 _ERRORS_ONLY = 40
 
+# What ipykernel, IPython and jax import at first use, so that the zygote pays for it once: 60 ms of CPU for each kernel
+# that shows a traceback.
+_LAZY = (
+    "IPython.core.completerlib",
+    "IPython.core.debugger",
+    "IPython.core.logger",
+    "IPython.core.magics.execution",
+    "IPython.core.oinspect",
+    "IPython.extensions.storemagic",
+    "faulthandler",
+    "jaxlib.mlir.dialects.builtin",
+    "jaxlib.mlir.dialects.mhlo",
+    "matplotlib_inline.backend_inline",
+    "numpy.testing",
+    "pwd",
+    "pygments.formatters.terminal256",
+    "pygments.lexers.python",
+    "pygments.styles.default",
+    "stack_data",
+    "tornado.platform.asyncio",
+    "unittest.main",
+)
+
+for _name in _LAZY:
+    with contextlib.suppress(ImportError):
+        importlib.import_module(_name)
+
 # The debugger would start threads and sockets, and a candidate needs none.
 debugger._is_debugpy_available = False
 
 
 class _Output(IOPubThread):  # type: ignore[misc]
-    """ipykernel's output thread, silent in forked children: they share a ZeroMQ socket that only one process may use."""
+    """ipykernel's output thread, silent in forked children: a ZeroMQ socket serves one process only."""
 
     def _really_send(self, *message: Any, **options: Any) -> None:
         if self._is_master_process():
@@ -70,7 +97,7 @@ class SandboxKernelApp(kernelapp.IPKernelApp):  # type: ignore[misc]
 
     def init_profile_dir(self) -> None:
         """IPython wants a profile: an empty one in the private folder."""
-        location = os.path.join(self.ipython_dir, "profile_default")
+        location = f"{self.ipython_dir}/profile_default"
         self.profile_dir = ProfileDir.create_profile_dir(location)
 
     def init_connection_file(self) -> None:

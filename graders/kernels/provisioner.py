@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import os
 import secrets
 import shutil
 import signal
@@ -19,7 +18,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from jupyter_client.provisioning import KernelProvisionerBase
+from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
 
 from graders.config import Graders
 from graders.kernels.births import CHANNELS
@@ -68,7 +67,7 @@ def files_of(folder: Path, most_bytes: int) -> dict[str, bytes]:
     return found
 
 
-class SandboxProvisioner(KernelProvisionerBase):  # type: ignore[misc]
+class SandboxProvisioner(KernelProvisionerBase):
     """Starts, signals and ends one kernel. `child` is its process, for callers that need more than jupyter_client."""
 
     child: Child | None = None
@@ -96,10 +95,10 @@ class SandboxProvisioner(KernelProvisionerBase):  # type: ignore[misc]
         return {"cmd": ["graders-sandbox"]} | await super().pre_launch(**kwargs)
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> Any:
-        """Bear the kernel. `spawn_options` may hold files, limits, isolation, seed, cache, cache_writable, hook, fds."""
+        """Bear the kernel. `spawn_options`: files, limits, isolation, seed, cache, cache_writable, hook, fds."""
         options = dict(kwargs.get("spawn_options") or {})
         extra: list[int] = list(options.pop("fds", ()))
-        spawn = self._spawn(options, Path(kwargs.get("cwd") or os.getcwd()))
+        spawn = self._spawn(options, Path(kwargs.get("cwd") or Path.cwd()))
         listeners = [self._listen(channel) for channel in CHANNELS]
         try:
             descriptors = [listener.fileno() for listener in listeners] + extra
@@ -117,7 +116,8 @@ class SandboxProvisioner(KernelProvisionerBase):  # type: ignore[misc]
         info["key"] = info["key"].decode() if isinstance(info["key"], bytes) else info["key"]
         return Spawn(
             entry="graders.kernels.kernel:main",
-            argument={"connection": info} | {name: options.pop(name, None) for name in ("hook", "options", "outstream")},
+            argument={"connection": info}
+            | {name: options.pop(name, None) for name in ("hook", "options", "outstream")},
             files=files_of(cwd, limits.disk_bytes) if files is None else files,
             limits=limits,
             isolation=options.pop("isolation", None) or best_level(),
@@ -126,7 +126,7 @@ class SandboxProvisioner(KernelProvisionerBase):  # type: ignore[misc]
 
     def _listen(self, channel: str) -> socket.socket:
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        listener.bind(f"{self.connection_info['ip']}-{self.connection_info[f'{channel}_port']}")
+        listener.bind(f"{self.connection_info['ip']}-{CHANNELS.index(channel) + 1}")
         listener.listen(_BACKLOG)
         return listener
 

@@ -1,0 +1,46 @@
+"""The candidate's end of the channel: serves the notebook's objects to the examiner while no cell runs.
+
+Comes in: a kernel application and a connected socket. Goes out: answers. Runs beside student code, so nothing here is
+trusted by anybody; it is convenience for honest notebooks, not a wall.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+from typing import Any
+
+from tornado.ioloop import IOLoop
+
+from graders.exam.capped import CappedOutput
+from graders.exam.peer import ChannelLost, Peer
+
+
+def install(app: Any, fds: list[int], options: dict[str, Any]) -> None:
+    """Serve the channel `fds[0]` on the kernel's own event loop, so that no question is answered while a cell runs.
+
+    `options["output_bytes"]` is what one cell may print to each stream.
+    """
+    CappedOutput.limit_bytes = int(options["output_bytes"])
+    app.shell.events.register("post_run_cell", _release)
+    channel = socket.socket(fileno=fds[0])
+    peer = Peer(channel, 1, namespace=app.shell.user_ns)
+    loop = IOLoop.current()
+
+    def answer(*_: Any) -> None:
+        try:
+            peer.serve_one()
+        except ChannelLost:
+            loop.remove_handler(channel)
+            channel.close()
+        finally:
+            _release()
+
+    loop.add_handler(channel, answer, IOLoop.READ)
+
+
+def _release(*_: Any) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, CappedOutput):
+            stream.release()
+        stream.flush()

@@ -1,0 +1,185 @@
+"""The process in which the instructor's tests run. It never runs a line of student Python.
+
+Comes in: test cells over the control socket; names of the candidate over the channel. Goes out: one `Judged` a test.
+Must not: import anything from the submission, or tell the candidate more than the calls that a test makes.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import io
+import linecache
+import math
+import socket
+import time
+import traceback
+from contextlib import redirect_stderr, redirect_stdout
+from decimal import Decimal
+from typing import Any
+
+import jax
+import numpy as np
+
+from graders import compare
+from graders.checks import Recorder, recording
+from graders.exam import control
+from graders.exam.peer import ChannelLost, Peer, place
+from graders.exam.plan import Segment
+from graders.records import Ended, Problem, TestRun
+
+_OUTPUT_CHARS = 100_000
+_MISSING = object()
+# What student code may do with a callable or object that a test hands to it.
+_GRANTED = {"call", "apply", "export", "getitem", "len", "iter", "next", "contains", "bool"}
+
+
+def main(argument: dict[str, Any], fds: list[int]) -> None:
+    """Serve the control socket `fds[0]` until it closes."""
+    channel = socket.socket(fileno=fds[0])
+    examiner = Examiner()
+    while True:
+        try:
+            told, received = control.receive(channel)
+        except EOFError:
+            return
+        if isinstance(told, control.Meet):
+            control.send(channel, examiner.meet(socket.socket(fileno=received[0])))
+        elif isinstance(told, control.Examine):
+            control.send(channel, examiner.examine(told))
+
+
+def grants(op: str, attribute: str) -> bool:
+    """Whether student code may do this with an object of the examiner."""
+    return op in _GRANTED or (op == "attr" and not attribute.startswith("_"))
+
+
+class Capture(io.StringIO):
+    """What a test prints, up to a limit."""
+
+    def write(self, text: str) -> int:
+        if self.tell() < _OUTPUT_CHARS:
+            super().write(text[:_OUTPUT_CHARS])
+        return len(text)
+
+
+class Examiner:
+    """Runs the tests of one notebook in one namespace, against one candidate at a time."""
+
+    def __init__(self) -> None:
+        self.namespace: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins}
+        self._peer: Peer | None = None
+        self._fetched: dict[str, Any] = {}
+
+    def meet(self, channel: socket.socket) -> control.Met:
+        """Talk to this candidate from now on; say where both processes run."""
+        if self._peer is not None:
+            self._peer.channel.close()
+        self._peer = Peer(channel, 2, allows=grants, tell=False)
+        self._peer.on_rebound = self._rebind
+        own = {"role": "examiner"} | place()
+        try:
+            told = self._peer.ask("place")
+        except ChannelLost as lost:
+            return control.Met((own,), str(lost))
+        other = {str(k): v if isinstance(v, (str, list)) else str(v) for k, v in told.items()} if isinstance(told, dict) else {}
+        return control.Met((own, {"role": "candidate"} | other))
+
+    def examine(self, told: control.Examine) -> control.Judged:
+        """Run one test: every segment in order; a visible part that fails does not keep the hidden checks from running."""
+        start, asked = time.perf_counter(), self._peer.asked if self._peer else 0
+        output, lost = Capture(), None
+        problem: Problem | None = None
+        value: Any = None
+        with recording() as recorder, redirect_stdout(output), redirect_stderr(output):
+            try:
+                self._prepare(told)
+                for segment in told.segments:
+                    value, failed = self._run(told.id, segment)
+                    problem = problem or failed
+                    if failed is not None and segment.hidden:
+                        break
+            except ChannelLost as error:
+                lost = str(error)
+        test = self._judged(told.id, recorder, problem, value, output, lost, time.perf_counter() - start)
+        return control.Judged(test, (self._peer.asked if self._peer else 0) - asked, lost)
+
+    def _prepare(self, told: control.Examine) -> None:
+        for statement in told.names.imports:
+            exec(compile(statement, "<imports>", "exec"), self.namespace)  # the author's own import statement
+        if self._peer is None or not told.names.candidate:
+            return
+        found = self._peer.ask("names", 0, *told.names.candidate)
+        for name in told.names.candidate:
+            self.namespace.pop(name, None)
+        self._fetched = {name: found[name] for name in told.names.candidate if name in found}
+        self.namespace.update(self._fetched)
+
+    def _rebind(self, name: str, value: Any) -> None:
+        """Student code bound one of its names anew while the test runs; a name that the test took over stays its own."""
+        if self.namespace.get(name, _MISSING) is self._fetched.get(name, _MISSING):
+            self.namespace[name] = self._fetched[name] = value
+
+    def _run(self, name: str, segment: Segment) -> tuple[Any, Problem | None]:
+        filename = f"<test {name}, line {segment.line + 1} on>"
+        linecache.cache[filename] = (len(segment.source), None, segment.source.splitlines(keepends=True), filename)
+        try:
+            body, last = _split(segment.source, filename)
+            exec(body, self.namespace)  # the author's own test
+            return (eval(last, self.namespace) if last else None), None
+        except ChannelLost:
+            raise
+        except BaseException as error:
+            return None, _problem(error)
+
+    def _judged(
+        self,
+        name: str,
+        recorder: Recorder,
+        problem: Problem | None,
+        value: Any,
+        output: Capture,
+        lost: str | None,
+        seconds: float,
+    ) -> TestRun:
+        return TestRun(
+            id=name,
+            ended=Ended.died if lost else Ended.error if problem else Ended.ok,
+            checks=tuple(recorder.checks),
+            problem=problem,
+            value=None if value is None else _utf8(compare.show(value)),
+            number=number(value),
+            output=_utf8(output.getvalue()),
+            seconds=seconds,
+        )
+
+
+def _split(source: str, filename: str) -> tuple[Any, Any]:
+    """The code of a cell and, apart, of the expression it ends in."""
+    tree = ast.parse(source, filename)
+    last = None
+    if tree.body and isinstance(tree.body[-1], ast.Expr) and not source.rstrip().endswith(";"):
+        last = compile(ast.Expression(tree.body.pop().value), filename, "eval")  # type: ignore[attr-defined]
+    return compile(tree, filename, "exec"), last
+
+
+def number(value: Any) -> Decimal | None:
+    """The exact value of a finite real number, whatever type carries it; None for everything else, booleans included."""
+    if isinstance(value, (np.generic, np.ndarray, jax.Array)):
+        value = value.item() if value.ndim == 0 and value.dtype.kind in "iufV" else None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return Decimal(repr(value))
+
+
+def _problem(error: BaseException) -> Problem:
+    told = "".join(traceback.format_exception(error, limit=-6))
+    try:
+        message = str(error)
+    except Exception:
+        message = ""
+    return Problem(type(error).__name__, _utf8(message)[:20_000], _utf8(told)[-20_000:])
+
+
+def _utf8(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,180 @@
+"""Who owns a name that a test reads: decided from the author's source alone, before any student is seen.
+
+Comes in: the cells of an assignment. Goes out: for each test, the names to fetch from the candidate and the imports to make
+in the examiner. Must not: look at a submission; an answer that defines a test's own names changes nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+import symtable
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from IPython.core.inputtransformer2 import TransformerManager
+
+from graders.records import Record, ReleasedCell, Role
+
+
+class Names(Record):
+    """What a test needs from outside itself: `candidate` names, `imports`, one statement each, and names of `earlier` tests."""
+
+    candidate: tuple[str, ...]
+    imports: tuple[str, ...]
+    earlier: tuple[str, ...] = ()
+
+
+def owners(cells: Sequence[ReleasedCell], own_modules: Iterable[str]) -> dict[str, Names]:
+    """Decide ownership for every test of one notebook.
+
+    Args:
+        cells: the author's cells in released order.
+        own_modules: names of the assignment's Python files, which belong to the candidate.
+    """
+    modules = set(own_modules)
+    binders: dict[str, Role] = {}
+    imports: dict[str, str] = {}
+    decided: dict[str, Names] = {}
+    for cell in cells:
+        tree = parse(cell.source) if cell.cell_type == "code" else None
+        if tree is None:
+            continue
+        if cell.role is Role.test and cell.id:
+            decided[cell.id] = _names(tree, binders, imports)
+        imported = _imports(tree, modules)
+        for name in bound(tree):
+            binders[name] = cell.role
+            imports.pop(name, None)
+        imports |= imported
+    return decided
+
+
+def _names(tree: ast.Module, binders: dict[str, Role], imports: dict[str, str]) -> Names:
+    wanted = [name for name in read(tree) if name in binders or not hasattr(builtins, name)]
+    here = [name for name in wanted if name not in imports]
+    return Names(
+        tuple(name for name in here if binders.get(name) is not Role.test),
+        tuple(imports[name] for name in wanted if name in imports),
+        tuple(name for name in here if binders.get(name) is Role.test),
+    )
+
+
+def plain_python(source: str) -> str:
+    """A cell without IPython's own syntax."""
+    return TransformerManager().transform_cell(source)
+
+
+def parse(source: str) -> ast.Module | None:
+    """The syntax tree of a cell, or None when it is not Python."""
+    try:
+        return ast.parse(plain_python(source))
+    except (SyntaxError, ValueError):
+        return None
+
+
+def bound(tree: ast.Module) -> set[str]:
+    """Names that running the cell binds at module level."""
+    return {name for _, binds in _uses(tree) for name in binds}
+
+
+def read(tree: ast.Module) -> list[str]:
+    """Names that the cell needs from outside: those it reads before it binds them.
+
+    A function's body runs later, so it needs only what the cell binds nowhere.
+    """
+    needed: set[str] = set()
+    so_far: set[str] = set()
+    everything = bound(tree)
+    for statement, binds in _uses(tree):
+        later = isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef))
+        needed |= _global_reads(statement) - (everything if later else so_far)
+        so_far |= binds
+    return sorted(needed)
+
+
+def _uses(tree: ast.Module) -> list[tuple[ast.stmt, set[str]]]:
+    """The cell as simple statements in order, each with the names it binds; blocks are opened."""
+    found: list[tuple[ast.stmt, set[str]]] = []
+
+    def visit(statements: Sequence[ast.stmt]) -> None:
+        for statement in statements:
+            blocks = _blocks(statement)
+            head = _without_blocks(statement, blocks)
+            found.append((head, _binds(head)))
+            for block in blocks:
+                visit(block)
+
+    visit(tree.body)
+    return found
+
+
+def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return []
+    blocks = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
+    inner = [one.body for one in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ()))]
+    return [block for block in [blocks[0], *inner, *blocks[1:]] if block]
+
+
+def _without_blocks(statement: ast.stmt, blocks: list[list[ast.stmt]]) -> ast.stmt:
+    if not blocks:
+        return statement
+    head = copy.copy(statement)
+    for name in ("body", "orelse", "finalbody"):
+        if getattr(head, name, None):
+            setattr(head, name, [ast.Pass()] if name == "body" else [])
+    for name in ("handlers", "cases"):
+        if getattr(head, name, None):
+            setattr(head, name, [_emptied(one) for one in getattr(head, name)])
+    return head
+
+
+def _emptied(part: Any) -> Any:
+    part = copy.copy(part)
+    part.body = [ast.Pass()]
+    return part
+
+
+def _tables(statement: ast.stmt) -> list[symtable.SymbolTable]:
+    found, waiting = [], [symtable.symtable(ast.unparse(ast.Module([statement], [])), "cell", "exec")]
+    while waiting:
+        found.append(waiting.pop())
+        waiting += found[-1].get_children()
+    return found
+
+
+def _binds(statement: ast.stmt) -> set[str]:
+    top, *inner = _tables(statement)
+    own = {one.get_name() for one in top.get_symbols() if one.is_assigned() or one.is_imported() or one.is_namespace()}
+    declared = {
+        one.get_name() for table in inner for one in table.get_symbols() if one.is_declared_global() and one.is_assigned()
+    }
+    return own | declared
+
+
+def _global_reads(statement: ast.stmt) -> set[str]:
+    updated = {one.target.id for one in ast.walk(statement) if isinstance(one, ast.AugAssign) and isinstance(one.target, ast.Name)}
+    return updated | {
+        one.get_name()
+        for table in _tables(statement)
+        for one in table.get_symbols()
+        if one.is_referenced() and (table.get_type() == "module" or one.is_global())
+    }
+
+
+def _imports(tree: ast.Module, own_modules: set[str]) -> dict[str, str]:
+    """Import statements at module level by the name they bind, but those of the assignment's own files."""
+    found: dict[str, str] = {}
+    for node in tree.body:
+        if not isinstance(node, (ast.Import, ast.ImportFrom)):
+            continue
+        module = node.module if isinstance(node, ast.ImportFrom) else None
+        for alias in node.names:
+            top = (module or alias.name).partition(".")[0]
+            if top in own_modules or alias.name == "*" or (isinstance(node, ast.ImportFrom) and node.level):
+                continue
+            one = ast.ImportFrom(module, [alias], 0) if module else ast.Import([alias])
+            found[alias.asname or alias.name.partition(".")[0]] = ast.unparse(one)
+    return found
