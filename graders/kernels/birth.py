@@ -20,7 +20,7 @@ from typing import NoReturn
 
 import msgspec
 
-from graders.kernels import newroot, sandbox
+from graders.kernels import newroot
 from graders.kernels.births import Refused, Spawn, Started, Walls
 
 _NICENESS = 5  # so that the warden gets to run beside a busy candidate
@@ -82,8 +82,13 @@ def _shed(keep: Sequence[int]) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     null = os.open(os.devnull, os.O_RDWR)
-    for number in (0, 1, 2):
-        os.dup2(null, number)
+    for standard in (0, 1, 2):
+        os.dup2(null, standard)
+    close_all_but(keep)
+
+
+def close_all_but(keep: Sequence[int]) -> None:
+    """Close every descriptor above the standard ones that is not named."""
     low = 3
     for number in [*sorted(set(keep)), 1 << 20]:
         os.closerange(low, number)

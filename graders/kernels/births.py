@@ -13,7 +13,7 @@ LEVELS = ("process", "namespaces")  # weakest first
 CHANNELS = ("shell", "iopub", "stdin", "control", "hb")  # order in which a kernel gets its listening sockets
 
 
-class Limits(Record):
+class Limits(Record, frozen=True):
     """What one born process and all its children may use together. Resident bytes, bytes of files, tasks."""
 
     memory_bytes: int = 2 * 2**30
@@ -21,32 +21,32 @@ class Limits(Record):
     processes: int = 64
 
 
-class Spawn(Record):
+class Spawn(Record, frozen=True):
     """One birth: what to run inside which walls.
 
     `entry` is "module:function", called as function(argument, fds) inside the walls; the module must be preloaded.
     `files` are written into the private folder, which is also the working directory; names are relative.
-    `cache` is a compile-cache folder of the host, read-only unless `cache_writable` (only for the instructor's own run).
+    `cache` is a compile-cache folder of the host, read-only unless `cache_writable`: for the instructor's own run only.
     """
 
     entry: str
     isolation: str
-    argument: dict[str, object] = {}
-    files: dict[str, bytes] = {}
+    argument: dict[str, object] = {}  # noqa: RUF012  (msgspec copies defaults)
+    files: dict[str, bytes] = {}  # noqa: RUF012  (the same)
     limits: Limits = Limits()
     seed: int = 0
     cache: str | None = None
     cache_writable: bool = False
 
 
-class Walls(Record):
+class Walls(Record, frozen=True):
     """The level that was put up and the name of each wall that is really in force."""
 
     level: str
     held: tuple[str, ...]
 
 
-class Exit(Record):
+class Exit(Record, frozen=True):
     """How a born process ended.
 
     `kind` is one of: exit (code is its status), signal (code is the signal), memory and disk (killed at the limit),
@@ -61,21 +61,21 @@ class Exit(Record):
     text: str = ""
 
 
-class Started(Record, tag="started"):
+class Started(Record, frozen=True, tag="started"):
     """First message of a warden: the walls stand, the entry is about to run."""
 
     pid: int
     walls: Walls
 
 
-class Refused(Record, tag="refused"):
-    """First message of a warden (or zygote) when nothing was started. `isolation` tells missing walls from other faults."""
+class Refused(Record, frozen=True, tag="refused"):
+    """First message of a warden or zygote that started nothing. `isolation` tells missing walls from other faults."""
 
     isolation: bool
     text: str
 
 
-class Ended(Record, tag="ended"):
+class Ended(Record, frozen=True, tag="ended"):
     """Last message of a warden."""
 
     exit: Exit

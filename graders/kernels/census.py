@@ -24,7 +24,7 @@ def descendants(pid: int) -> set[int]:
 
 def _children(pid: int) -> set[int]:
     try:
-        threads = os.listdir(f"/proc/{pid}/task")
+        threads = [thread.name for thread in Path(f"/proc/{pid}/task").iterdir()]
     except OSError:
         return set()
     found: set[int] = set()
@@ -50,7 +50,7 @@ def tree_bytes(folder: str) -> tuple[int, int]:
         count += len(folders) + len(files)
         for name in files:
             try:
-                total += os.lstat(os.path.join(parent, name)).st_blocks * 512
+                total += Path(parent, name).lstat().st_blocks * 512
             except OSError:
                 continue
     return total, count

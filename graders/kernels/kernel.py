@@ -1,3 +1,4 @@
+# mypy: disable-error-code="no-untyped-call"
 """A real ipykernel as the entry of a born process.
 
 Comes in: connection settings and five listening sockets, bound outside by the client; more descriptors for the hook.
@@ -55,7 +56,7 @@ for _name in _LAZY:
 debugger._is_debugpy_available = False
 
 
-class _Output(IOPubThread):  # type: ignore[misc]
+class _Output(IOPubThread):
     """ipykernel's output thread, silent in forked children: a ZeroMQ socket serves one process only."""
 
     def _really_send(self, *message: Any, **options: Any) -> None:
@@ -63,7 +64,7 @@ class _Output(IOPubThread):  # type: ignore[misc]
             super()._really_send(*message, **options)
 
 
-class _Heart(Heartbeat):  # type: ignore[misc]
+class _Heart(Heartbeat):
     """A heartbeat on a socket that is already bound."""
 
     listening = -1
@@ -72,18 +73,18 @@ class _Heart(Heartbeat):  # type: ignore[misc]
         _take(self.socket, self.listening)
 
 
-class _Kernel(ipkernel.IPythonKernel):  # type: ignore[misc]
+class _Kernel(ipkernel.IPythonKernel):
     """ipykernel without a debugger to poll."""
 
     async def poll_stopped_queue(self) -> None:
         return
 
 
-class SandboxKernelApp(kernelapp.IPKernelApp):  # type: ignore[misc]
+class SandboxKernelApp(kernelapp.IPKernelApp):
     """IPKernelApp on sockets that it was given. It reads no profile or command line and writes no connection file."""
 
     kernel_class = _Kernel
-    connection: dict[str, Any]
+    connection: Any
     listening: dict[str, int]
 
     def parse_command_line(self, argv: Any = None) -> None:

@@ -1,7 +1,7 @@
 """Landlock: the file, network and signal walls of the `process` level, as far as this kernel knows them.
 
 Comes in: folders to read, folders to write. Goes out: the names of the walls now in force. Must not: need privileges.
-Constants are those of include/uapi/linux/landlock.h; ABI 1 files, 4 TCP, 5 device ioctls, 6 signals and abstract sockets.
+Constants are those of linux/landlock.h; ABI 1 files, 4 TCP, 5 device ioctls, 6 signals and abstract sockets.
 """
 
 from __future__ import annotations

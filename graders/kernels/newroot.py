@@ -37,9 +37,9 @@ def interpreter_folders() -> tuple[str, ...]:
     return tuple(path for path in sorted(wanted, key=len) if path != "/" and not _below_any(path, _SYSTEM))
 
 
-def system_folders() -> tuple[str, ...]:
-    """Where the shared libraries and programs of the system lie, as far as they exist."""
-    return tuple(path for path in _SYSTEM if os.path.lexists(path))
+def system_folders(root: str = "") -> tuple[str, ...]:
+    """Where the shared libraries and programs of the system lie, as far as they exist below `root`."""
+    return tuple(path for path in _SYSTEM if os.path.lexists(root + path))
 
 
 def file_limit(limits: Limits) -> int:
@@ -54,7 +54,7 @@ def enter(limits: Limits, cache: str | None, cache_writable: bool) -> None:
     syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
     _pivot()
     _private(limits)  # first, since the interpreter may lie below /tmp
-    for path in system_folders_of_old():
+    for path in system_folders(_OLD):
         _carry(path)
     for target, source in folders:
         if not os.path.lexists(target):
@@ -63,11 +63,11 @@ def enter(limits: Limits, cache: str | None, cache_writable: bool) -> None:
     _devices()
     if resolved_cache:
         _bind(_OLD + resolved_cache, CACHE, read_only=not cache_writable)
-    os.mkdir("/proc")
+    Path("/proc").mkdir()
     # Before /old goes: an unprivileged mount of proc is only allowed where a whole one is in sight.
     syscalls.mount("proc", "/proc", "proc", syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC)
     syscalls.unmount(_OLD)
-    os.rmdir(_OLD)
+    Path(_OLD).rmdir()
     syscalls.set_mount("/", syscalls.ATTR_RDONLY)
 
 
@@ -75,27 +75,22 @@ def _pivot() -> None:
     flags = syscalls.MS_NOSUID | syscalls.MS_NODEV
     syscalls.mount("graders", _STAGE, "tmpfs", flags, "size=1m,nr_inodes=1k,mode=755")
     os.chdir(_STAGE)
-    os.mkdir(_OLD[1:])
+    Path(_OLD[1:]).mkdir()
     syscalls.pivot_root(".", _OLD[1:])
     os.chdir("/")
 
 
-def system_folders_of_old() -> tuple[str, ...]:
-    """The system folders as the old root has them."""
-    return tuple(path for path in _SYSTEM if os.path.lexists(_OLD + path))
-
-
 def _carry(path: str) -> None:
     """Repeat a system folder: /lib is a symlink into /usr on most systems, a folder on some."""
-    if os.path.islink(_OLD + path):
-        os.symlink(os.readlink(_OLD + path), path)
+    if Path(_OLD + path).is_symlink():
+        Path(path).symlink_to(Path(_OLD + path).readlink())
     else:
         _bind(_OLD + path, path)
 
 
 def _bind(source: str, target: str, read_only: bool = True, attributes: int = syscalls.ATTR_NOSUID) -> None:
-    if os.path.isdir(source):
-        os.makedirs(target, exist_ok=True)
+    if Path(source).is_dir():
+        Path(target).mkdir(parents=True, exist_ok=True)
     else:
         Path(target).touch()
     syscalls.mount(source, target, None, syscalls.MS_BIND | syscalls.MS_REC)
@@ -104,42 +99,37 @@ def _bind(source: str, target: str, read_only: bool = True, attributes: int = sy
 
 
 def _etc() -> None:
-    os.mkdir("/etc")
+    Path("/etc").mkdir()
     for name, text in _ETC.items():
         Path("/etc", name).write_text(text)
     for name in _ETC_FROM_HOST:
-        if os.path.exists(f"{_OLD}/etc/{name}"):
+        if Path(_OLD, "etc", name).exists():
             _bind(f"{_OLD}/etc/{name}", f"/etc/{name}")
 
 
 def _devices() -> None:
     for name in _DEVICES:
         _bind(f"{_OLD}/dev/{name}", f"/dev/{name}", read_only=False)
-    os.mkdir("/dev/pts")
+    Path("/dev/pts").mkdir()
     flags = syscalls.MS_NOSUID | syscalls.MS_NOEXEC
     syscalls.mount("devpts", "/dev/pts", "devpts", flags, "newinstance,ptmxmode=0666,mode=620")
-    os.symlink("pts/ptmx", "/dev/ptmx")
+    Path("/dev/ptmx").symlink_to("pts/ptmx")
     for name, link in {"fd": "fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}.items():
-        os.symlink(f"/proc/self/{link}", f"/dev/{name}")
+        Path("/dev", name).symlink_to(f"/proc/self/{link}")
 
 
 def _private(limits: Limits) -> None:
     """One tmpfs, seen at three places, so that home, /tmp and /dev/shm share one size."""
     size = f"size={limits.disk_bytes},nr_inodes={file_limit(limits)},mode=711"
-    os.mkdir("/private")
+    Path("/private").mkdir()
     syscalls.mount("graders", "/private", "tmpfs", syscalls.MS_NOSUID | syscalls.MS_NODEV, size)
     for name, target in {"home": HOME, "tmp": TEMPORARY, "shm": "/dev/shm"}.items():
-        os.mkdir(f"/private/{name}", 0o700)
-        os.chown(f"/private/{name}", *_owner())
-        os.makedirs(target, exist_ok=True)
+        Path(f"/private/{name}").mkdir(0o700)
+        os.chown(f"/private/{name}", UID, GID)  # unprivileged, these are the numbers of the only mapped user
+        Path(target).mkdir(parents=True, exist_ok=True)
         syscalls.mount(f"/private/{name}", target, None, syscalls.MS_BIND)
     syscalls.unmount("/private")
-    os.rmdir("/private")
-
-
-def _owner() -> tuple[int, int]:
-    """The candidate's ids: real ones when root builds, the only mapped ones otherwise (which are the same number)."""
-    return UID, GID
+    Path("/private").rmdir()
 
 
 def _below_any(path: str, folders: tuple[str, ...]) -> bool:

@@ -103,7 +103,7 @@ class Zygote:
     def __init__(self, preload: Sequence[str] = PRELOAD) -> None:
         self._lock = threading.Lock()
         self._ready = False
-        self._complaints = tempfile.TemporaryFile()
+        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115  (closed by close)
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(

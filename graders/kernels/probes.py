@@ -20,9 +20,10 @@ from pathlib import Path
 import msgspec
 
 from graders.kernels import newroot
+from graders.kernels.attempts import ATTEMPTS
 from graders.kernels.births import Exit, Limits, Spawn, task_limit
 from graders.kernels.nursery import Zygote
-from graders.kernels.trespass import ATTEMPTS, Bait
+from graders.kernels.trespass import Bait
 from graders.records import Record
 
 _LIMITS = Limits(memory_bytes=256 * 2**20, disk_bytes=16 * 2**20, processes=32)
@@ -32,7 +33,7 @@ _GONE_S = 5.0
 _HARMLESS_DEVICES = {"null", "zero", "full", "random", "urandom", "tty", "ptmx"}
 
 
-class Probe(Record):
+class Probe(Record, frozen=True):
     """One attempt: its name, the wall that is to refuse it, whether it was refused, and what was seen."""
 
     name: str
@@ -48,14 +49,14 @@ def doctor(level: str) -> tuple[Probe, ...]:
         IsolationError: the walls of this level cannot be put up here.
         InfrastructureError: the probes could not be run.
     """
-    with _secret() as secret, Zygote(preload=("graders.kernels.trespass",)) as zygote, _baits(secret) as bait:
+    with _secret() as secret, Zygote(preload=("graders.kernels.attempts",)) as zygote, _baits(secret) as bait:
         return tuple(_probe(zygote, level, name, bait) for name in ATTEMPTS)
 
 
 def _probe(zygote: Zygote, level: str, name: str, bait: Bait) -> Probe:
     inside = newroot.CACHE if level == "namespaces" else bait.cache
     spawn = Spawn(
-        entry="graders.kernels.trespass:main",
+        entry="graders.kernels.attempts:main",
         isolation=level,
         limits=_LIMITS,
         cache=bait.cache,

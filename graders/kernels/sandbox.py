@@ -76,8 +76,8 @@ def enter_process_level(spawn: Spawn, private: str) -> Walls:
     home, temporary = f"{private}/home", f"{private}/tmp"
     reach_all = _drop_user() if os.geteuid() == 0 else False
     syscalls.die_with_parent(signal.SIGKILL)
-    os.mkdir(home, 0o700)
-    os.mkdir(temporary, 0o700)
+    Path(home).mkdir(0o700)
+    Path(temporary).mkdir(0o700)
     _furnish(spawn, home, temporary)
     _limit(spawn.limits, _tasks_of_this_user() + task_limit(spawn.limits))
     _give_up_privileges((_MAY_READ_ALL,) if reach_all else ())
@@ -118,8 +118,8 @@ def _drop_user() -> bool:
 
 def _unreachable() -> str:
     return (
-        "Python lies below a folder that only root may enter, and without Landlock that cannot be opened to a candidate "
-        "alone. Install Python where every user may read it, or grade as an ordinary user"
+        "Python lies below a folder that only root may enter, and without Landlock that cannot be opened to a "
+        "candidate alone. Install Python where every user may read it, or grade as an ordinary user"
     )
 
 
@@ -171,7 +171,7 @@ def _tasks_of_this_user() -> int:
     for entry in os.scandir("/proc"):
         try:
             if entry.name.isdigit() and entry.stat().st_uid == uid:
-                count += len(os.listdir(f"/proc/{entry.name}/task"))
+                count += len(list(Path(f"/proc/{entry.name}/task").iterdir()))
         except OSError:
             continue  # it ended while we counted
     return count

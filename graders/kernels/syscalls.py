@@ -1,7 +1,7 @@
 """The one owner of ctypes: Linux system calls that Python's `os` lacks.
 
 Comes in: plain numbers and paths. Goes out: nothing, or an `OSError` that names the call. Must not: decide anything.
-Numbers are from the kernel's syscall tables for x86_64 and aarch64; calls added since Linux 5.1 have one number on both.
+Numbers are from the kernel's tables for x86_64 and aarch64; calls added since Linux 5.1 have one number on both.
 """
 
 from __future__ import annotations

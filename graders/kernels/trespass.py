@@ -6,14 +6,11 @@ when it was refused. Must not: be run anywhere but behind walls with limits.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import mmap
 import os
 import signal
 import socket
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from graders.kernels import syscalls
@@ -22,11 +19,10 @@ from graders.records import Record
 _PTRACE = {"x86_64": 101, "aarch64": 117}
 _KEYCTL = {"x86_64": 250, "aarch64": 219}
 _IO_URING_SETUP = 425
-_MIB = 2**20
 _ATTACH = 16
 
 
-class Bait(Record):
+class Bait(Record, frozen=True):
     """Things of the host that an attempt goes for, and the limits that it runs into."""
 
     course: str
@@ -44,6 +40,7 @@ class Bait(Record):
     disk_bytes: int
     files: int
     tasks: int
+    given: tuple[int, ...] = ()
 
 
 def read_shadow(bait: Bait) -> str:
@@ -53,7 +50,7 @@ def read_shadow(bait: Bait) -> str:
 
 def read_home(bait: Bait) -> str:
     """List the home folder of the person who grades."""
-    seen = set(os.listdir(bait.home)) - set(bait.home_allowed)
+    seen = {path.name for path in Path(bait.home).iterdir()} - set(bait.home_allowed)
     if not seen:
         raise OSError("only the way to the interpreter is there")
     return f"saw {sorted(seen)[0]}"
@@ -164,7 +161,7 @@ def connect_unix(bait: Bait) -> str:
 
 def mount_something(bait: Bait) -> str:
     """Mount a file system."""
-    syscalls.mount("x", os.getcwd(), "tmpfs", 0)
+    syscalls.mount("x", str(Path.cwd()), "tmpfs", 0)
     return "mounted"
 
 
@@ -232,72 +229,10 @@ def read_environment(bait: Bait) -> str:
 
 def inherited_descriptors(bait: Bait) -> str:
     """Find an open descriptor that nobody gave."""
-    number = ctypes.c_int()  # a harmless object, so that the import of ctypes is done before the count
-    given = {0, 1, 2, *_given}
-    found = [fd for fd in range(number.value, 1024) if fd not in given and _is_open(fd)]
+    found = [fd for fd in range(1024) if fd not in {0, 1, 2, *bait.given} and _is_open(fd)]
     if found:
         return f"found {found}"
     raise OSError("only those that were given")
-
-
-def fork_bomb(bait: Bait) -> str:
-    """Fork until it is refused."""
-    for _ in range(2 * bait.tasks):
-        if os.fork() == 0:
-            time.sleep(60)
-            os._exit(0)
-    return f"made {2 * bait.tasks} processes"
-
-
-def fill_disk(bait: Bait) -> str:
-    """Write twice as much as the private folder may hold, over several files, and wait."""
-    for number in range(8):
-        with Path(f"big-{number}").open("wb") as file:
-            for _ in range(bait.disk_bytes // 4 // _MIB):
-                file.write(b"x" * _MIB)
-    time.sleep(5)
-    return f"wrote {2 * bait.disk_bytes} bytes"
-
-
-def many_files(bait: Bait) -> str:
-    """Make twice as many files as the private folder may hold, and wait."""
-    for number in range(2 * bait.files):
-        Path(f"small-{number}").touch()
-    time.sleep(5)
-    return f"made {2 * bait.files} files"
-
-
-def eat_memory(bait: Bait) -> str:
-    """Hold four times the memory, as fast as it can."""
-    held = []
-    for _ in range(4 * bait.memory_bytes // (8 * _MIB)):
-        held.append(bytearray(os.urandom(4096) * (8 * _MIB // 4096)))
-    time.sleep(5)
-    return f"held {len(held) * 8} MiB"
-
-
-def eat_memory_in_children(bait: Bait) -> str:
-    """Hold four times the memory, spread over children."""
-    for _ in range(8):
-        if os.fork() == 0:
-            held = bytearray(b"x") * (bait.memory_bytes // 2)
-            time.sleep(5 + len(held) * 0)
-            os._exit(0)
-    time.sleep(5)
-    return "held it"
-
-
-def leave_daemon(bait: Bait) -> str:
-    """Leave a process behind: the end of a pipe that it holds tells when it dies."""
-    if os.fork() == 0:
-        os.setsid()
-        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-            signal.signal(number, signal.SIG_IGN)
-        if os.fork() == 0:
-            time.sleep(60)
-        os._exit(0)
-    time.sleep(0.2)
-    raise OSError("it was started; whether it survives is seen from outside")
 
 
 def _call(number: int, *values: int) -> str:
@@ -311,58 +246,3 @@ def _is_open(fd: int) -> bool:
     except OSError:
         return False
     return True
-
-
-_given: list[int] = []
-
-ATTEMPTS: dict[str, tuple[str, Callable[[Bait], str]]] = {
-    "password hashes": ("files", read_shadow),
-    "home folder": ("files", read_home),
-    "course folder": ("files", read_course),
-    "gradebook, reading": ("files", read_gradebook),
-    "gradebook, writing": ("files", write_gradebook),
-    "first process's root": ("files", through_first_process),
-    "writing outside": ("files", write_outside),
-    "writing the cache": ("files", write_cache),
-    "devices": ("files", open_devices),
-    "processes, seeing": ("files", list_processes),
-    "processes, killing": ("signals", kill_process),
-    "processes, tracing": ("seccomp", trace_process),
-    "TCP, connecting": ("network", connect_tcp),
-    "TCP, listening": ("network", listen_tcp),
-    "UDP": ("network", send_udp),
-    "DNS": ("network", ask_dns),
-    "hypervisor sockets": ("seccomp", connect_vsock),
-    "Unix sockets, abstract": ("network", connect_abstract),
-    "Unix sockets, in folders": ("network", connect_unix),
-    "mounting": ("seccomp", mount_something),
-    "user namespaces": ("seccomp", new_namespace),
-    "becoming root": ("no_new_privs", become_root),
-    "capabilities": ("no_new_privs", gain_capabilities),
-    "hidden memory": ("seccomp", hidden_memory),
-    "keyrings and io_uring": ("seccomp", kernel_surface),
-    "environment": ("environment", read_environment),
-    "inherited descriptors": ("environment", inherited_descriptors),
-    "fork bomb": ("rlimits", fork_bomb),
-    "disk": ("disk", fill_disk),
-    "number of files": ("disk", many_files),
-    "memory": ("memory", eat_memory),
-    "memory in children": ("memory", eat_memory_in_children),
-    "survivors": ("signals", leave_daemon),
-}
-
-
-def main(argument: dict[str, object], fds: list[int]) -> None:
-    """Entry inside the walls: try one thing and say on fds[0] what came of it, as JSON. fds[1] is just held."""
-    import msgspec
-
-    bait = msgspec.convert(argument["bait"], Bait)
-    _given[:] = fds
-    from graders.kernels import birth
-
-    birth.opened()
-    try:
-        done, detail = True, ATTEMPTS[str(argument["name"])][1](bait)
-    except (OSError, MemoryError) as error:
-        done, detail = False, f"{type(error).__name__}: {error}"
-    os.write(fds[0], json.dumps([done, detail]).encode())

@@ -55,10 +55,7 @@ def _settle(keep: Sequence[int]) -> None:
     signal.signal(signal.SIGTERM, _leave)
     syscalls.die_with_parent(signal.SIGTERM)  # TERM, not KILL: the `process` level has a tree to take along
     syscalls.set_subreaper()
-    low = 3
-    for number in [*sorted(set(keep)), 1 << 20]:
-        os.closerange(low, number)
-        low = number + 1
+    birth.close_all_but(keep)
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

@@ -1,8 +1,8 @@
 """The zygote: a process that has imported everything and initialised nothing, and forks a warden for each birth.
 
-Comes in: on the command line the number of a control socket and a JSON list of modules; on the socket one byte a birth,
-with the payload, the birth's own control socket and its descriptors attached. Goes out: b"ready" or an error text, once.
-Must not: initialise a JAX backend (a fork after that hangs), hold any birth's data, or outlive the process that started it.
+Comes in: on the command line the number of a control socket and a JSON list of modules; on the socket one byte a
+birth, with the payload, the birth's own control socket and its descriptors attached. Goes out: b"ready" or an error
+text, once. Must not: initialise a JAX backend (a fork after that hangs), hold any birth's data, or outlive its starter.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import select
 import signal
 import socket
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 import msgspec
@@ -102,7 +103,7 @@ def unfit() -> str:
     bridge = sys.modules.get("jax._src.xla_bridge")
     if bridge is not None and bridge.backends_are_initialized():
         return "a preloaded module started a JAX backend in the zygote; forks of it would hang"
-    tasks = len(os.listdir("/proc/self/task"))
+    tasks = len(list(Path("/proc/self/task").iterdir()))
     if tasks > _MOST_TASKS:
         return f"a preloaded module started threads in the zygote ({tasks} run); forks of it would be unsafe"
     return ""
