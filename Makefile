@@ -25,7 +25,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # Environments hold absolute paths: one that was moved, or whose Python is gone, is made anew.
 IGNORED := $(shell for v in .venv .venv-newest .venv-newest-3.13; do \
-  { [ -x "$$v/bin/python" ] && grep -qsF "$(CURDIR)/$$v" "$$v/pyvenv.cfg"; } || rm -f "$$v/.installed"; done)
+  { [ -x "$$v/bin/python" ] && grep -qsF "$(CURDIR)/$$v" "$$v/pyvenv.cfg"; } || rm -f "$$v/.installed" "$$v/.ready"; done)
 
 # Inside the sandbox everything is read-only: what is not compiled now is compiled again in every kernel (0.5 CPU-s each).
 # Some libraries ship files that only another Python can compile, so a failure here is no failure of the set-up.
@@ -35,7 +35,6 @@ compile = $(1)/bin/python -I -W ignore -m compileall -q -j 0 $(2) || :
 pip = if [ -e $(1)/bin/pip ]; then $(1)/bin/python -I -m pip $(2); else "$(INTERPRETER)" -m pip --python $(1)/bin/python $(2); fi
 
 .PHONY: setup demo test test-newest test-newest-3.13 lab lint lock clean
-.SECONDARY:
 
 setup: .venv/.ready
 	@$(call compile,.venv,graders)
