@@ -100,14 +100,16 @@ class Child:
 class Zygote:
     """A warm process from which others are born in milliseconds. Safe to use from several threads."""
 
-    def __init__(self, preload: Sequence[str] = PRELOAD) -> None:
+    def __init__(self, preload: Sequence[str] = PRELOAD, path: Sequence[str] = ()) -> None:
+        """`preload` names the modules that births find loaded, `path` more folders where the zygote looks for them."""
+        names, folders = json.dumps(list(preload)), json.dumps(list(path))
         self._lock = threading.Lock()
         self._ready = False
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115  (closed by close)
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "graders.kernels.zygote", str(theirs.fileno()), json.dumps(list(preload))],
+                [sys.executable, "-P", "-m", "graders.kernels.zygote", str(theirs.fileno()), names, folders],
                 pass_fds=[theirs.fileno()],
                 env={name: os.environ[name] for name in _PASSED_ON if name in os.environ} | _ENVIRONMENT,
                 cwd="/",

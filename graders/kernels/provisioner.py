@@ -1,7 +1,8 @@
 """The door for jupyter_client: a kernel provisioner whose kernels are born behind walls.
 
 Comes in: jupyter_client's calls; `spawn_options` among the launch arguments. Goes out: a running kernel on ipc sockets.
-Must not: run the kernelspec's command, or bind a port. One zygote serves all kernels of this process.
+Must not: run the kernelspec's command, or bind a port. One zygote serves all kernels of this process, unless
+`spawn_options` names another.
 """
 
 from __future__ import annotations
@@ -49,6 +50,13 @@ def adopt(zygote: Zygote) -> None:
         _shared = zygote
 
 
+def use_zygote(zygote: Zygote) -> None:
+    """Take `zygote` as the one of this process: it may have preloaded what a caller's hooks need."""
+    global _shared
+    with _shared_lock:
+        _shared = zygote
+
+
 def default_limits() -> Limits:
     """The limits of a course that sets none."""
     settings = Graders()
@@ -83,8 +91,8 @@ class SandboxProvisioner(KernelProvisionerBase):
         """Choose ipc in a short private folder (a socket path may have 107 bytes) and leave the command unused."""
         manager = self.parent
         if manager is not None:
-            self._remove_folder()
-            self._folder = tempfile.mkdtemp(prefix="gk-", dir="/tmp")
+            # A restarted kernel listens where the first did, since its clients reconnect there.
+            self._folder = self._folder or tempfile.mkdtemp(prefix="gk-", dir="/tmp")
             manager.transport = "ipc"
             manager.ip = f"{self._folder}/k"
             manager.session.key = manager.session.key or secrets.token_hex(32).encode()
@@ -98,11 +106,12 @@ class SandboxProvisioner(KernelProvisionerBase):
         """Bear the kernel. `spawn_options`: files, limits, isolation, seed, cache, cache_writable, hook, fds."""
         options = dict(kwargs.get("spawn_options") or {})
         extra: list[int] = list(options.pop("fds", ()))
+        zygote: Zygote | None = options.pop("zygote", None)
         spawn = self._spawn(options, Path(kwargs.get("cwd") or Path.cwd()))
         listeners = [self._listen(channel) for channel in CHANNELS]
         try:
             descriptors = [listener.fileno() for listener in listeners] + extra
-            self.child = await asyncio.to_thread(shared_zygote().spawn, spawn, descriptors)
+            self.child = await asyncio.to_thread((zygote or shared_zygote()).spawn, spawn, descriptors)
         finally:
             for listener in listeners:
                 listener.close()
@@ -126,7 +135,9 @@ class SandboxProvisioner(KernelProvisionerBase):
 
     def _listen(self, channel: str) -> socket.socket:
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        listener.bind(f"{self.connection_info['ip']}-{CHANNELS.index(channel) + 1}")
+        address = Path(f"{self.connection_info['ip']}-{CHANNELS.index(channel) + 1}")
+        address.unlink(missing_ok=True)
+        listener.bind(str(address))
         listener.listen(_BACKLOG)
         return listener
 

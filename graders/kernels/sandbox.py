@@ -1,4 +1,5 @@
 """The two levels of walls. A process asks for one of them and is inside it, or gets an `OSError`: never a weaker one.
+A `ValueError` tells of what the spawn asks for, not of the walls.
 
 Comes in: a `Spawn`. Goes out: `Walls`, the names of what is really in force. Must not: fall back, or run foreign code.
 
@@ -132,16 +133,24 @@ def _give_up_privileges(keep: tuple[int, ...] = ()) -> None:
 def _furnish(spawn: Spawn, home: str, temporary: str) -> None:
     """Write the files, go there, and make the environment the candidate's."""
     os.chdir(home)
-    for name, data in spawn.files.items():
-        path = PurePosixPath(name)
-        if path.is_absolute() or ".." in path.parts or not path.parts:
-            raise OSError(f"{name!r} is not a name inside the private folder; wanted a relative path without '..'")
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_bytes(data)
+    _write_files(spawn)
     kept = {name: value for name, value in os.environ.items() if name in _ENVIRONMENT}
     os.environ.clear()
     os.environ.update(kept, HOME=home, TMPDIR=temporary, IPYTHONDIR=f"{temporary}/.ipython", USER="candidate")
     os.environ.update(PATH="/usr/bin:/bin", LANG="C.UTF-8", LC_ALL="C.UTF-8")
+
+
+def _write_files(spawn: Spawn) -> None:
+    for name, data in spawn.files.items():
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or not path.parts:
+            raise ValueError(f"{name!r} is not a name inside the private folder; wanted a relative path without '..'")
+        try:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            Path(path).write_bytes(data)
+        except OSError as error:
+            room = spawn.limits.disk_bytes
+            raise ValueError(f"{name!r} could not be put into the private folder of {room} bytes: {error}") from error
 
 
 _ENVIRONMENT = frozenset({"JAX_PLATFORMS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "TF_CPP_MIN_LOG_LEVEL",

@@ -49,7 +49,7 @@ _CALLS = {
     "clone": (56, 220), "clone3": (435, 435), "socket": (41, 198), "socketpair": (53, 199), "connect": (42, 203),
     "prctl": (157, 167), "mmap": (9, 222), "kill": (62, 129), "tkill": (200, 130), "tgkill": (234, 131),
     "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240), "pidfd_send_signal": (424, 424),
-    "setpriority": (141, 140), "sched_setscheduler": (144, 119), "sched_setattr": (314, 274),
+    "landlock_create_ruleset": (444, 444),
 }  # fmt: skip
 
 

@@ -42,7 +42,7 @@ def run(payload: int, control: socket.socket, fds: Sequence[int]) -> NoReturn:
         _attend(spawn, control, fds)
         code = 0
     except (OSError, ValueError, msgspec.MsgspecError) as error:
-        _say(control, Refused(isolation=isinstance(error, OSError), text=f"{type(error).__name__}: {error}"))
+        _say(control, Refused(isolation=False, text=f"{type(error).__name__}: {error}"))
     finally:
         os._exit(code)
 
@@ -67,7 +67,13 @@ def _attend(spawn: Spawn, control: socket.socket, fds: Sequence[int]) -> None:
     inner = 0
     try:
         report, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        inner = _bear(spawn, theirs, report, control, fds, private)
+        try:
+            privileged = sandbox.leave_pid_namespace() if private is None else False
+        except OSError as error:
+            _say(control, Refused(isolation=True, text=str(error)))
+            return
+        syscalls.die_with_parent(signal.SIGTERM)  # again, since a change of credentials makes the kernel forget it
+        inner = _bear(spawn, theirs, [report, control], fds, private, privileged)
         theirs.close()
         for number in fds:
             os.close(number)
@@ -84,14 +90,12 @@ def _attend(spawn: Spawn, control: socket.socket, fds: Sequence[int]) -> None:
 def _bear(
     spawn: Spawn,
     theirs: socket.socket,
-    report: socket.socket,
-    control: socket.socket,
+    ours: Sequence[socket.socket],
     fds: Sequence[int],
     private: str | None,
+    privileged: bool,
 ) -> int:
     """Fork the inner process and return its pid as seen from here."""
-    privileged = sandbox.leave_pid_namespace() if private is None else False
-    syscalls.die_with_parent(signal.SIGTERM)  # again, since a change of credentials makes the kernel forget it
     if private is not None and os.geteuid() == 0:
         os.chown(private, newroot.UID, newroot.GID)
 
@@ -102,8 +106,8 @@ def _bear(
 
     inner = os.fork()
     if inner == 0:
-        control.close()
-        report.close()
+        for kept in ours:
+            kept.close()
         birth.run(spawn, theirs, fds, put_up)
     return inner
 

@@ -1,8 +1,9 @@
 """The zygote: a process that has imported everything and initialised nothing, and forks a warden for each birth.
 
-Comes in: on the command line the number of a control socket and a JSON list of modules; on the socket one byte a
-birth, with the payload, the birth's own control socket and its descriptors attached. Goes out: b"ready" or an error
-text, once. Must not: initialise a JAX backend (a fork after that hangs), hold any birth's data, or outlive its starter.
+Comes in: on the command line the number of a control socket, a JSON list of modules, and one of folders where they
+lie if not in the interpreter; on the socket one byte a birth, with the payload, the birth's own control socket and its
+descriptors attached. Goes out: b"ready" or an error text, once.
+Must not: initialise a JAX backend (a fork after that hangs), hold any birth's data, or outlive its starter.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ def main(arguments: list[str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the starter, which then closes the socket
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # wardens need no reaping
     try:
+        sys.path += json.loads(arguments[2])
         for name in json.loads(arguments[1]):
             importlib.import_module(name)
     except Exception as error:

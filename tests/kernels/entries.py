@@ -1,0 +1,96 @@
+"""Entries that the tests run inside the walls; hostile on purpose."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from graders.kernels import birth
+
+
+def hello(argument: dict[str, Any], fds: list[int]) -> None:
+    """Say what the argument holds, what lies in the folder, and two random numbers, then leave with status 7."""
+    text = f"{argument['text']} {sorted(path.name for path in Path().iterdir())} {random.random()}"
+    os.write(fds[0], text.encode())
+    sys.exit(7)
+
+
+def wait(argument: dict[str, Any], fds: list[int]) -> None:
+    """Wait for an interrupt, and say that it came."""
+    birth.opened()
+    os.write(fds[0], b"ready")
+    try:
+        time.sleep(60)
+    except KeyboardInterrupt:
+        os.write(fds[0], b"interrupted")
+
+
+def fail(argument: dict[str, Any], fds: list[int]) -> None:
+    """Fail before opening."""
+    raise RuntimeError("no such luck")
+
+
+def forge(argument: dict[str, Any], fds: list[int]) -> None:
+    """After opening, look for the report socket by writing to every descriptor that was not given; then die."""
+    birth.opened()
+    for fd in range(3, 256):
+        if fd not in fds:
+            try:
+                os.write(fd, b"forged")
+            except OSError:
+                continue
+    os.kill(os.getpid(), signal.SIGKILL)
+    os._exit(9)
+
+
+def grow(argument: dict[str, Any], fds: list[int]) -> None:
+    """Hold more memory at a steady rate of bytes a second, for ever."""
+    birth.opened()
+    held, step, start = [], 16 * 2**20, time.monotonic()
+    while True:
+        held.append(bytearray(b"x" * step))
+        ahead = len(held) * step / argument["rate"] - (time.monotonic() - start)
+        time.sleep(max(0.0, ahead))
+
+
+def daemons(argument: dict[str, Any], fds: list[int]) -> None:
+    """Leave daemons behind that hold fds[0], then end, or wait when told so."""
+    birth.opened()
+    for _ in range(5):
+        if os.fork() == 0:
+            os.setsid()
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            if os.fork() == 0:
+                time.sleep(120)
+            os._exit(0)
+    os.write(fds[0], b"left")
+    if argument.get("wait"):
+        time.sleep(120)
+
+
+def spin(argument: dict[str, Any], fds: list[int]) -> None:
+    """Use CPU in a child for a given time."""
+    birth.opened()
+    if os.fork() == 0:
+        end = time.process_time() + argument["seconds"]
+        while time.process_time() < end:
+            pass
+        os._exit(0)
+    os.wait()
+
+
+def cache(argument: dict[str, Any], fds: list[int]) -> None:
+    """Try to leave a file in the cache, and say what came of it."""
+    import graders.kernels.newroot as newroot
+
+    place = argument.get("place") or newroot.CACHE
+    try:
+        Path(place, "left").write_text("x")
+        os.write(fds[0], b"written")
+    except OSError as error:
+        os.write(fds[0], type(error).__name__.encode())

@@ -1,0 +1,58 @@
+"""Laws of limits and of death."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+from conftest import FOLDER, Pipe
+
+from graders.kernels.nursery import Limits, Spawn, Zygote
+
+MIB = 2**20
+
+
+@pytest.mark.parametrize("rate", [2**30, 4 * 2**30])
+def test_memory_limit_is_kept(zygote: Zygote, level: str, rate: int) -> None:
+    """A candidate that grows by 1 GB/s and more is ended before it holds a quarter more than it may."""
+    limits = Limits(memory_bytes=512 * MIB)
+    with zygote.spawn(Spawn(entry="entries:grow", argument={"rate": rate}, isolation=level, limits=limits)) as child:
+        ended = child.wait(30)
+    assert ended is not None
+    assert ended.kind == "memory"
+    assert limits.memory_bytes < ended.peak_bytes < 1.25 * limits.memory_bytes
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_daemons_die_with_the_first_process(zygote: Zygote, level: str, pipe: Pipe, waits: bool) -> None:
+    """Whether it ends by itself or is killed, nothing that it started survives it."""
+    spawn = Spawn(entry="entries:daemons", argument={"wait": waits}, isolation=level)
+    with zygote.spawn(spawn, [pipe.given]) as child:
+        assert pipe.read() == b"left"
+        if waits:
+            child.kill()
+        assert child.wait(10) is not None
+        assert pipe.read() == b""
+
+
+_CLIENT = """
+import os, sys, time
+from graders.kernels.nursery import Spawn, Zygote
+zygote = Zygote(preload=("entries",), path=(sys.argv[1],))
+spawn = Spawn(entry="entries:daemons", argument={"wait": True}, isolation=sys.argv[2])
+child = zygote.spawn(spawn, [int(sys.argv[3])])
+time.sleep(120)
+"""
+
+
+def test_all_die_with_a_killed_client(level: str, pipe: Pipe) -> None:
+    """A client that is killed takes its zygote and everything born of it along."""
+    client = subprocess.Popen([sys.executable, "-c", _CLIENT, FOLDER, level, str(pipe.given)], pass_fds=[pipe.given])
+    try:
+        assert pipe.read(30) == b"left"
+    finally:
+        client.send_signal(signal.SIGKILL)
+        client.wait(10)
+    assert pipe.read() == b""
