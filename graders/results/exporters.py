@@ -33,7 +33,7 @@ COLUMNS = (
 MISSING = "missing"
 
 
-class StatusExport(ExportPlugin):  # type: ignore[misc]
+class StatusExport(ExportPlugin):
     """CSV exporter with a status column."""
 
     def export(self, gradebook: Any) -> None:

@@ -112,11 +112,17 @@ class Writer:
             raise InfrastructureError("The gradebook writer is not open. Use it as `with Writer(course) as writer:`.")
         try:
             with self._book.engine.begin() as connection, _inside(self._book, connection) as book:
-                _require_assignment(book, report.assignment)
+                if report.assignment not in [one.name for one in book.assignments]:
+                    raise CourseError(
+                        f"The gradebook does not know the assignment {report.assignment!r}, so its grades have no place. "
+                        f"Run `graders release {report.assignment}` first."
+                    )
                 book.update_or_create_student(report.student)
-                if report.status is not Status.not_graded:
+                if report.status is Status.not_graded:
+                    _store_status(connection, report, _nbgraders_score(book, report))
+                else:
                     _store_grades(book, report)
-                _store_status(connection, report)
+                    _store_status(connection, report, None)
         except SQLAlchemyError as error:
             raise InfrastructureError(f"The gradebook {self.db_url} could not be written: {error}.") from error
 
@@ -178,25 +184,14 @@ def _inside(book: Gradebook, connection: Connection) -> Iterator[Gradebook]:
         book.db = before
 
 
-def _require_assignment(book: Gradebook, assignment: str) -> None:
-    from nbgrader.api import MissingEntry
-
-    try:
-        book.find_assignment(assignment)
-    except MissingEntry:
-        raise CourseError(
-            f"The assignment {assignment!r} is not in the gradebook, so nothing can be stored for it. "
-            f"Run `graders release {assignment}` first."
-        ) from None
-
-
 def _store_grades(book: Gradebook, report: Report) -> None:
     when = utc(report.submitted)
     # a time that is not known leaves what nbgrader has
     extra = {} if when is None else {"timestamp": when.replace(tzinfo=None)}
     submission = book.update_or_create_submission(report.assignment, report.student, **extra)
     rows = {row.name: row for row in submission.notebooks}
-    cells = {(row.name, cell.name): cell for row in submission.notebooks for cell in _graded_cells(row.notebook)}
+    cells = {(row.name, cell.name): cell for row in rows.values() for cell in row.notebook.grade_cells}
+    cells |= {(row.name, cell.name): cell for row in rows.values() for cell in row.notebook.task_cells}
     for one in report.exercises:
         cell = cells.get((one.notebook, one.id))
         if cell is None:
@@ -209,10 +204,6 @@ def _store_grades(book: Gradebook, report: Report) -> None:
         for comment in rows[notebook].comments:
             if comment.name == id:
                 comment.auto_comment = text
-
-
-def _graded_cells(notebook: Any) -> list[Any]:
-    return [*notebook.grade_cells, *notebook.task_cells]
 
 
 def _store_grade(book: Gradebook, notebook: Any, cell: Any, one: ExerciseResult) -> None:
@@ -230,7 +221,14 @@ def _store_grade(book: Gradebook, notebook: Any, cell: Any, one: ExerciseResult)
     grade.needs_manual_grade = grade.manual_score is not None or grade.auto_score is None or deleted
 
 
-def _store_status(connection: Connection, report: Report) -> None:
+def _nbgraders_score(book: Gradebook, report: Report) -> float | None:
+    """The score that stands in the gradebook, of a course that graded before it used graders, too."""
+    submissions = book.find_assignment(report.assignment).submissions
+    return next((one.score for one in submissions if one.student_id == report.student), None)
+
+
+def _store_status(connection: Connection, report: Report, standing: float | None) -> None:
+    """Write the row. `standing` is the score of earlier grades that a not_graded report leaves in force."""
     own = (TABLE.c.student == report.student) & (TABLE.c.assignment == report.assignment)
     before = connection.execute(select(TABLE).where(own)).mappings().first()
     row = {
@@ -243,8 +241,10 @@ def _store_status(connection: Connection, report: Report) -> None:
         "report_sha256": hashlib.sha256(to_json(report)).hexdigest(),
         "graded_at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    if report.status is Status.not_graded and before is not None and before["status"] != Status.not_graded.value:
-        row |= {key: before[key] for key in ("status", "score", "max_score")}
+    if standing is not None:
+        row |= {"status": Status.graded.value, "score": str(round(standing, 9))}
+        if before is not None and before["status"] != Status.not_graded.value:
+            row |= {key: before[key] for key in ("status", "score", "max_score")}
         row["reason"] = f"A later hand-in could not be graded: {report.reason}"
     connection.execute(delete(TABLE).where(own))
     connection.execute(insert(TABLE).values(row))

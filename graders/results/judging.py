@@ -77,7 +77,6 @@ class Judge:
         self.test_names = test_names
         self.released = released
         self.cells = run.cells
-        self.dead = [cell for cell in run.cells if cell.ended not in ORDINARY]
         self.tests = {test.id: test for test in run.tests}
 
     def manual(self, cell: ReleasedCell) -> ExerciseResult:
@@ -100,10 +99,12 @@ class Judge:
 
     def test(self, cell: ReleasedCell, owned: tuple[ReleasedCell, ...]) -> ExerciseResult:
         """A test cell: the points of the checks that passed."""
-        test, own = self.tests.get(cell.id or ""), [run for run in self.dead if run.id in {a.id for a in owned}]
+        here = [run for run in self.cells if run.notebook in ("", cell.notebook)]
+        mine = [run for run in here if run.id in {answer.id for answer in owned}]
+        test, own = self.tests.get(cell.id or ""), [run for run in mine if run.ended not in ORDINARY]
         reason = _why(test) or next((_why(run) for run in own), None)
-        if test is None and reason is None and self.dead:
-            reason = _why(self.dead[-1])
+        if test is None and reason is None:
+            reason = next(filter(None, map(_why, reversed(here))), None)
         lost = self.unjudged.get(cell.notebook)
         if lost is None and test is None and reason is None:
             lost = NOT_JUDGED
@@ -122,15 +123,15 @@ class Judge:
             outcome=cell.outcome,
             attempted=not blank or earned > 0,
             reason=lost or (None if done else reason),
-            advice=None if lost or done else self._advice(None if own else test, ids, checks),
+            advice=None if lost or done else self._advice(mine, None if own else test, checks),
             answers=ids,
             answer=clean("\n\n".join(self.answers.get(id, "") for id in ids)),
         )
 
-    def _advice(self, test: TestRun | None, ids: tuple[str, ...], checks: tuple[CheckResult, ...]) -> str | None:
+    def _advice(self, mine: list[CellRun], test: TestRun | None, checks: tuple[CheckResult, ...]) -> str | None:
         """What to do about the error that the answer raised, else about the first one that its tests met."""
-        for run in self.cells:
-            found = hints.advice_for_cell(run.problem, self.test_names) if run.id in ids and run.problem else None
+        for run in mine:
+            found = hints.advice_for_cell(run.problem, self.test_names) if run.problem else None
             if found:
                 return found
         if test is None:

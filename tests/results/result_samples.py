@@ -90,7 +90,7 @@ def failed(title: str, points: int, hint: str | None = None, misconception: str 
 
 
 def performance_report() -> Report:
-    """Three exercises of four points as in performance-02: one right, one with a known mistake, one wrong at a boundary."""
+    """Three exercises of four points as in performance-02: right, a known mistake, wrong at a boundary."""
     where = {"notebook": "performance-02", "kind": Kind.exercise, "max_score": Decimal(4)}
     ledger = ExerciseResult(
         id="ledger-x16-test",

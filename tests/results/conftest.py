@@ -1,0 +1,71 @@
+"""A throw-away course with one released assignment in a real nbgrader gradebook."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BIN = str(Path(sys.executable).parent)
+
+
+def graded_cell(id: str, cell_type: str, source: str, points: int | None = None, **more: bool) -> dict:
+    """One cell with nbgrader's metadata."""
+    marks = {"grade_id": id, "schema_version": 3, "grade": False, "solution": False, "locked": False, "task": False}
+    marks |= more | ({} if points is None else {"points": points})
+    cell = {"cell_type": cell_type, "id": id, "metadata": {"nbgrader": marks}, "source": source}
+    return cell | ({"execution_count": None, "outputs": []} if cell_type == "code" else {})
+
+
+SOURCE = {
+    "cells": [
+        graded_cell("a", "code", "### BEGIN SOLUTION\nx = 1\n### END SOLUTION", solution=True),
+        graded_cell("a-test", "code", "assert x == 1", 4, grade=True, locked=True),
+        graded_cell("b", "code", "### BEGIN SOLUTION\ny = 1\n### END SOLUTION", solution=True),
+        graded_cell("b-test", "code", "assert y == 1", 2, grade=True, locked=True),
+        graded_cell("w", "markdown", "YOUR ANSWER HERE", 3, grade=True, solution=True),
+        graded_cell("k", "markdown", "Do something.", 1, locked=True, task=True),
+    ],
+    "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
+    "nbformat": 4,
+    "nbformat_minor": 5,
+}
+CONFIG = """\
+c = get_config()
+c.CourseDirectory.course_id = "course"
+c.ExportApp.plugin_class = "graders.results.exporters.StatusExport"
+"""
+
+
+def nbgrader(course: Path, *arguments: str) -> None:
+    """Run nbgrader in a course folder as a person would, with a home of its own."""
+    home = course / "home"
+    home.mkdir(exist_ok=True)
+    environment = {"PATH": os.pathsep.join((BIN, "/usr/bin", "/bin")), "HOME": str(home), "LANG": "C.UTF-8"}
+    done = subprocess.run(
+        [sys.executable, "-m", "nbgrader", *arguments], cwd=course, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="session")
+def released_course(tmp_path_factory) -> Path:
+    """A course in which nbgrader itself released `ps1`; copy it, do not change it."""
+    course = tmp_path_factory.mktemp("released")
+    (course / "source" / "ps1").mkdir(parents=True)
+    (course / "source" / "ps1" / "nb.ipynb").write_text(json.dumps(SOURCE))
+    (course / "nbgrader_config.py").write_text(CONFIG)
+    (course / "course_config.py").write_text(CONFIG)
+    nbgrader(course, "generate_assignment", "ps1")
+    return course
+
+
+@pytest.fixture
+def course(released_course, tmp_path) -> Path:
+    """A copy of the released course for one test."""
+    return Path(shutil.copytree(released_course, tmp_path / "course"))
