@@ -73,7 +73,9 @@ def _is_numeric(value: Any) -> bool:
     if type(value) is np.ndarray:
         return value.dtype.kind in "biufcV" and value.dtype.fields is None
     jax = sys.modules.get("jax")
-    return jax is not None and isinstance(value, jax.Array) and not jax.dtypes.issubdtype(value.dtype, jax.dtypes.extended)
+    return (
+        jax is not None and isinstance(value, jax.Array) and not jax.dtypes.issubdtype(value.dtype, jax.dtypes.extended)
+    )
 
 
 def _significant_bits(dtype: np.dtype[Any]) -> int | None:

@@ -86,6 +86,7 @@ class CellRun(Record):
     reason: str | None = None
     after_hidden: bool = False
     seconds: float = 0.0
+    notebook: str = ""
 
 
 class RawCheck(Record):

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import stat
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -25,18 +26,25 @@ _IGNORED = {".DS_Store", "desktop.ini", "Thumbs.db", "timestamp.txt"}
 _IGNORED_FOLDERS = {".ipynb_checkpoints", "__pycache__", "__MACOSX", ".git"}
 
 
-def read_assignment(course: Path, name: str) -> Assignment:
+def read_assignment(course: Path, name: str, released: bool = True) -> Assignment:
     """Read one assignment: the author's text from source/, what students received from release/.
+
+    `released=False` reads source/ alone, for an assignment that has not been released yet.
 
     Raises:
         CourseError: a folder or notebook is missing, or the two do not belong together.
     """
-    source, release = course / "source" / name, course / "release" / name
+    source = course / "source" / name
+    release = course / "release" / name if released else source
     if not source.is_dir():
         known = sorted(p.name for p in (course / "source").glob("*") if p.is_dir())
-        raise CourseError(f"There is no assignment {name!r} in {course / 'source'}; there are: {', '.join(known) or 'none'}.")
+        raise CourseError(
+            f"There is no assignment {name!r} in {source.parent}; there are: {', '.join(known) or 'none'}."
+        )
     if not release.is_dir():
-        raise CourseError(f"{release} does not exist: {name!r} has not been released. Next step: graders release {name}.")
+        raise CourseError(
+            f"{release} does not exist: {name!r} has not been released. Next step: graders release {name}."
+        )
     notebooks = {}
     for path in sorted(source.glob("*.ipynb")):
         if not (release / path.name).is_file():
@@ -48,14 +56,18 @@ def read_assignment(course: Path, name: str) -> Assignment:
     return Assignment(name, notebooks, files, _version(notebooks, files))
 
 
-def read_submission(folder: Path, student: str, assignment: Assignment) -> Submission:
-    """Read what one student handed in, as an opaque set of files.
+def released_notebook(course: Path, assignment: str, name: str) -> dict[str, Any]:
+    """One released notebook as an nbformat 4 dictionary."""
+    found = json.loads((course / "release" / assignment / f"{name}.ipynb").read_bytes())
+    return dict(found)
+
+
+def read_submission(files: dict[str, bytes], links: Sequence[str], student: str, assignment: Assignment) -> Submission:
+    """Read what one student handed in, as an opaque set of files. `links` were found among them and not followed.
 
     Raises:
         SubmissionError: nothing that could be graded arrived; the text says what did.
     """
-    links: list[str] = []
-    files = read_files(folder, links)
     flags = [Flag("link_ignored", f"{link} is a link or a special file and was not read.") for link in links]
     notebooks: dict[str, tuple[SubmittedCell, ...]] = {}
     reasons = []
@@ -63,12 +75,16 @@ def read_submission(folder: Path, student: str, assignment: Assignment) -> Submi
         ids = {cell.id for cell in cells if cell.id}
         found, why = _find_notebook(name, ids, files)
         if found is None:
-            reasons.append(why or f"No notebook {name}.ipynb was found; files present: {', '.join(sorted(files)) or 'none'}.")
+            reasons.append(
+                why or f"No notebook {name}.ipynb was found; files present: {', '.join(sorted(files)) or 'none'}."
+            )
             continue
         path, notebook, notes = found
         flags += notes
         if path != f"{name}.ipynb":
-            flags.append(Flag("notebook_renamed", f"Your notebook is called {path!r}; {name}.ipynb was expected. It was graded."))
+            flags.append(
+                Flag("notebook_renamed", f"Your notebook is called {path!r}; {name}.ipynb was expected. It was graded.")
+            )
         notebooks[name] = tuple(map(_submitted_cell, notebook.cells))
     if not notebooks:
         raise SubmissionError(" ".join(reasons))
@@ -97,7 +113,9 @@ def read_files(folder: Path, links: list[str] | None = None) -> dict[str, bytes]
                     links.append(relative)
                 continue
             if status.st_size > MAX_FILE_BYTES:
-                raise SubmissionError(f"{relative} has {status.st_size:,} bytes; at most {MAX_FILE_BYTES:,} are accepted.")
+                raise SubmissionError(
+                    f"{relative} has {status.st_size:,} bytes; at most {MAX_FILE_BYTES:,} are accepted."
+                )
             with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as stream:
                 files[relative] = stream.read(MAX_FILE_BYTES)
     return files
@@ -113,7 +131,9 @@ def parse(data: bytes, name: str) -> tuple[Any, list[Flag]]:
     if not text.strip():
         raise SubmissionError(f"{name} is empty. Save the notebook in Jupyter and hand it in again.")
     if text.lstrip()[:1] == "<":
-        raise SubmissionError(f"{name} is a web page, not a notebook: probably a login page was saved. Download it again.")
+        raise SubmissionError(
+            f"{name} is a web page, not a notebook: probably a login page was saved. Download it again."
+        )
     if "\n<<<<<<< " in "\n" + text:
         raise SubmissionError(f"{name} holds git conflict markers. Resolve the conflict, then hand it in again.")
     try:
@@ -189,7 +209,9 @@ def _submitted_cell(cell: Any) -> SubmittedCell:
 def _pair(source: Path, release: Path) -> tuple[ReleasedCell, ...]:
     author, released = (nbformat.read(path, as_version=4) for path in (source, release))
     if len(author.cells) != len(released.cells):
-        raise CourseError(f"{release} does not have the cells of {source}. Next step: graders release {source.parent.name}.")
+        raise CourseError(
+            f"{release} does not have the cells of {source}. Next step: graders release {source.parent.name}."
+        )
     return tuple(
         _released_cell(source.stem, position, one, other)
         for position, (one, other) in enumerate(zip(author.cells, released.cells, strict=True))
@@ -230,7 +252,9 @@ def _version(notebooks: dict[str, tuple[ReleasedCell, ...]], files: dict[str, by
     digest = hashlib.sha256()
     for name, cells in sorted(notebooks.items()):
         for cell in cells:
-            digest.update(json.dumps([name, cell.id, cell.source, cell.released, str(cell.points), cell.kind.value]).encode())
+            digest.update(
+                json.dumps([name, cell.id, cell.source, cell.released, str(cell.points), cell.kind.value]).encode()
+            )
     for path, data in sorted(files.items()):
         digest.update(path.encode() + b"\0" + hashlib.sha256(data).digest())
     return digest.hexdigest()

@@ -25,7 +25,9 @@ from graders.exam.wire import WireError
 
 MAX_ARTIFACT_BYTES = 8 * 2**20
 # Kernels inside jaxlib that look only at the buffers they are given: LAPACK by FFI, FFT, top-k, and sharding annotations.
-_CUSTOM_CALLS = re.compile(r"lapack_[a-z0-9]+_ffi|dynamic_ducc_fft|ducc_fft|mhlo\.topk|Sharding|annotate_device_placement")
+_CUSTOM_CALLS = re.compile(
+    r"lapack_[a-z0-9]+_ffi|dynamic_ducc_fft|ducc_fft|mhlo\.topk|Sharding|annotate_device_placement"
+)
 
 
 class Artifact(msgspec.Struct, frozen=True):

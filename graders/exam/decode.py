@@ -106,7 +106,9 @@ class Decoder:
 
     def _data_class(self, node: wire.DataClass, _: int) -> Any:
         view = self._ref(wire.Ref(node.ref, node.name, False), 0)
-        return type(view).with_fields(view, _identifier(node.name), dict(zip(node.fields, self._items(node.items), strict=True)))
+        return type(view).with_fields(
+            view, _identifier(node.name), dict(zip(node.fields, self._items(node.items), strict=True))
+        )
 
     def _change(self, index: int) -> None:
         node = self._heap[index] if index < len(self._heap) else None
@@ -146,7 +148,7 @@ def _named_tuple_class(name: str, fields: tuple[str, ...]) -> Any:
     if (name, fields) not in _classes:
         if len(_classes) > 1000 or len(fields) > 1000:
             raise WireError("too many kinds of named tuple")
-        _classes[name, fields] = collections.namedtuple(name, fields, rename=True)  # noqa: PYI024 - made at run time
+        _classes[name, fields] = collections.namedtuple(name, fields, rename=True)
     return _classes[name, fields]
 
 
@@ -162,7 +164,9 @@ _BUILDERS: dict[type, Callable[[Decoder, Any, int], Any]] = {
     wire.Array: Decoder._array,
     wire.PRNGKey: lambda d, n, _: values.key_value(n, d.value(n.data)),
     wire.Symbol: lambda d, n, _: values.symbol_value(n),
-    wire.Span: lambda d, n, _: (slice if n.kind == "slice" else range)(d.value(n.start), d.value(n.stop), d.value(n.step)),
+    wire.Span: lambda d, n, _: (slice if n.kind == "slice" else range)(
+        d.value(n.start), d.value(n.stop), d.value(n.step)
+    ),
     wire.Ref: Decoder._ref,
     wire.Back: Decoder._back,
     wire.Same: Decoder._same,

@@ -87,7 +87,7 @@ class Encoder:
         if jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
             return values.key_node(value, self.add(jax.random.key_data(value)))
         if isinstance(value, np.ndarray):
-            if value.dtype.hasobject or value.dtype.kind == "V" and value.dtype.fields is not None:
+            if value.dtype.hasobject or (value.dtype.kind == "V" and value.dtype.fields is not None):
                 return self._ref(value)
             key, known = self._tables.key_of(value)
             return wire.Same(key) if known else values.array_node(value, key)
@@ -96,7 +96,9 @@ class Encoder:
     def _container(self, value: Any) -> wire.Value:
         if isinstance(value, tuple) and hasattr(value, "_fields"):
             fields = [str(name) for name in value._fields]
-            return wire.NamedTuple(type(value).__name__[:200], fields, [self.add(item) for item in tuple.__iter__(value)])
+            return wire.NamedTuple(
+                type(value).__name__[:200], fields, [self.add(item) for item in tuple.__iter__(value)]
+            )
         if isinstance(value, (tuple, frozenset)):
             kind = "tuple" if isinstance(value, tuple) else "frozenset"
             return wire.Sequence(kind, [self.add(item) for item in value], 0)

@@ -82,7 +82,11 @@ class Examiner:
             told = self._peer.ask("place")
         except ChannelLost as lost:
             return control.Met((own,), str(lost))
-        other = {str(k): v if isinstance(v, (str, list)) else str(v) for k, v in told.items()} if isinstance(told, dict) else {}
+        other = (
+            {str(k): v if isinstance(v, (str, list)) else str(v) for k, v in told.items()}
+            if isinstance(told, dict)
+            else {}
+        )
         return control.Met((own, {"role": "candidate"} | other))
 
     def examine(self, told: control.Examine) -> control.Judged:

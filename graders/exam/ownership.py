@@ -145,23 +145,49 @@ def _tables(statement: ast.stmt) -> list[symtable.SymbolTable]:
     return found
 
 
+def _only_in_comprehensions(statement: ast.stmt) -> set[str]:
+    """Loop names of comprehensions, which Python 3.12 and newer list as names of the enclosing scope (PEP 709)."""
+    loops: set[str] = set()
+    outside: set[str] = set()
+
+    def visit(node: ast.AST, inside: bool) -> None:
+        if isinstance(node, ast.comprehension):
+            loops.update(one.id for one in ast.walk(node.target) if isinstance(one, ast.Name))
+        elif isinstance(node, ast.Name) and not inside:
+            outside.add(node.id)
+        inner = inside or isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp))
+        for child in ast.iter_child_nodes(node):
+            visit(child, inner)
+
+    visit(statement, False)
+    return loops - outside
+
+
 def _binds(statement: ast.stmt) -> set[str]:
     top, *inner = _tables(statement)
     own = {one.get_name() for one in top.get_symbols() if one.is_assigned() or one.is_imported() or one.is_namespace()}
     declared = {
-        one.get_name() for table in inner for one in table.get_symbols() if one.is_declared_global() and one.is_assigned()
+        one.get_name()
+        for table in inner
+        for one in table.get_symbols()
+        if one.is_declared_global() and one.is_assigned()
     }
-    return own | declared
+    return (own | declared) - _only_in_comprehensions(statement)
 
 
 def _global_reads(statement: ast.stmt) -> set[str]:
-    updated = {one.target.id for one in ast.walk(statement) if isinstance(one, ast.AugAssign) and isinstance(one.target, ast.Name)}
-    return updated | {
+    updated = {
+        one.target.id
+        for one in ast.walk(statement)
+        if isinstance(one, ast.AugAssign) and isinstance(one.target, ast.Name)
+    }
+    loads = {
         one.get_name()
         for table in _tables(statement)
         for one in table.get_symbols()
         if one.is_referenced() and (table.get_type() == "module" or one.is_global())
     }
+    return (updated | loads) - _only_in_comprehensions(statement)
 
 
 def _imports(tree: ast.Module, own_modules: set[str]) -> dict[str, str]:

@@ -91,7 +91,11 @@ def segments(source: str) -> tuple[Segment, ...]:
 
 
 def _plan(
-    name: str, cells: Sequence[ReleasedCell], handed_in: Sequence[SubmittedCell], names: dict[str, Names], flags: list[Flag]
+    name: str,
+    cells: Sequence[ReleasedCell],
+    handed_in: Sequence[SubmittedCell],
+    names: dict[str, Names],
+    flags: list[Flag],
 ) -> NotebookPlan:
     known = {cell.id: cell for cell in cells if cell.id}
     groups = _groups(known, handed_in, flags)
@@ -141,9 +145,13 @@ def _groups(known: dict[str, ReleasedCell], handed_in: Sequence[SubmittedCell], 
             flags += _differences(cell, text)
         own.append(text)
         anchor = text.id
-    flags += [_missing(cell) for identity, cell in known.items() if identity not in groups and cell.role is not Role.plain]
+    flags += [
+        _missing(cell) for identity, cell in known.items() if identity not in groups and cell.role is not Role.plain
+    ]
     if order != [identity for identity in known if identity in groups]:
-        flags.append(Flag("cells_reordered", "Cells stood in another order than released; they were run in the released order."))
+        flags.append(
+            Flag("cells_reordered", "Cells stood in another order than released; they were run in the released order.")
+        )
     return groups
 
 
@@ -158,9 +166,13 @@ def _repeated(cell: ReleasedCell) -> Flag:
 def _differences(cell: ReleasedCell, text: SubmittedCell) -> list[Flag]:
     flags = []
     if cell.role in (Role.test, Role.locked) and _squeeze(text.source) != _squeeze(cell.released):
-        flags.append(Flag("locked_text_changed", "A cell of the instructor was changed; the released text was used.", cell.id))
+        flags.append(
+            Flag("locked_text_changed", "A cell of the instructor was changed; the released text was used.", cell.id)
+        )
     if text.cell_type != cell.cell_type:
-        flags.append(Flag("cell_type_changed", f"A {cell.cell_type} cell had become {text.cell_type}; it was restored.", cell.id))
+        flags.append(
+            Flag("cell_type_changed", f"A {cell.cell_type} cell had become {text.cell_type}; it was restored.", cell.id)
+        )
     return flags
 
 
@@ -198,5 +210,3 @@ def _file_flags(assignment: Assignment, submission: Submission) -> list[Flag]:
         elif path in assignment.files and not path.endswith(".py") and data != assignment.files[path]:
             flags.append(Flag("data_restored", f"The data file {path} was changed; the instructor's copy was used."))
     return flags
-
-

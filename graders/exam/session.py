@@ -10,6 +10,8 @@ import socket
 import time
 from collections.abc import Iterable
 
+import msgspec
+
 from graders.errors import InfrastructureError
 from graders.exam import control
 from graders.exam.plan import ExamPlan, NotebookPlan, Step
@@ -144,7 +146,9 @@ class Examination:
         assert self._control is not None and self._kernel is not None and self._examiner is not None
         told = self._answer(_MEET_S)
         if not isinstance(told, control.Met):
-            raise InfrastructureError("The examiner did not meet its candidate in time. The examination is tried again.")
+            raise InfrastructureError(
+                "The examiner did not meet its candidate in time. The examination is tried again."
+            )
         if told.lost is not None:
             raise InfrastructureError(f"The candidate was lost before its first cell: {told.lost}. It is tried again.")
         if not self._places:
@@ -152,7 +156,11 @@ class Examination:
             self._places = tuple(_place(one, walls[str(one["role"])]) for one in told.places)
 
     def _limits(self) -> dict[str, object]:
-        return {"limits": self._conditions.limits, "isolation": self._conditions.isolation, "seed": self._conditions.seed}
+        return {
+            "limits": self._conditions.limits,
+            "isolation": self._conditions.isolation,
+            "seed": self._conditions.seed,
+        }
 
     def _examiner_spawn(self) -> Spawn:
         return Spawn(
@@ -218,7 +226,7 @@ class Examination:
 
     def _cell(self, step: Step) -> None:
         if self._left() <= 0:
-            self._cells[step.position] = CellRun(step.position, step.id, Ended.budget, reason=self._budget())
+            self._cells[step.position] = self._cell_run(step, Ended.budget, self._budget())
             return
         if self._kernel is None:
             self._restart(step)
@@ -232,8 +240,19 @@ class Examination:
                 return
             self._killers.add(step.position)
         reason = None if end.ended in (Ended.ok, Ended.error) else self._sentence(end.ended)
-        self._cells[step.position] = CellRun(
-            step.position, step.id, end.ended, end.outputs, end.problem, reason, self._after_hidden, end.seconds
+        self._cells[step.position] = self._cell_run(step, end.ended, reason, end)
+
+    def _cell_run(self, step: Step, ended: Ended, reason: str | None, end: CellEnd | None = None) -> CellRun:
+        return CellRun(
+            position=step.position,
+            id=step.id,
+            ended=ended,
+            outputs=end.outputs if end else (),
+            problem=end.problem if end else None,
+            reason=reason,
+            after_hidden=self._after_hidden,
+            seconds=end.seconds if end else 0.0,
+            notebook=self._notebook.name,
         )
 
     def _blame_earlier(self, step: Step, end: CellEnd) -> bool:
@@ -246,11 +265,8 @@ class Examination:
         if not suspects:
             return False
         self._killers.add(suspects[-1])
-        run = self._cells.get(suspects[-1])
-        if run is not None:
-            self._cells[suspects[-1]] = CellRun(
-                run.position, run.id, end.ended, run.outputs, run.problem, self._sentence(end.ended), run.after_hidden
-            )
+        run = self._cells[suspects[-1]]
+        self._cells[suspects[-1]] = msgspec.structs.replace(run, ended=end.ended, reason=self._sentence(end.ended))
         return True
 
     # --- tests --------------------------------------------------------------------------------------------------------
@@ -289,7 +305,15 @@ class Examination:
             reason = self._sentence(ended, called=True)
             self._end_candidate()
         return TestRun(
-            test.id, ended, test.checks, test.problem, test.value, test.number, test.output + printed, reason, test.seconds
+            test.id,
+            ended,
+            test.checks,
+            test.problem,
+            test.value,
+            test.number,
+            test.output + printed,
+            reason,
+            test.seconds,
         )
 
     def _answer(self, timeout_s: float) -> control.Told | None:

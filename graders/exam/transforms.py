@@ -43,7 +43,9 @@ class Program:
         self.target = target
         self.template = template
         self.number = next(Program._numbers)
-        self.result: Any = None  # the structure of the result with a Hole for each array, once any evaluation has told it
+        self.result: Any = (
+            None  # the structure of the result with a Hole for each array, once any evaluation has told it
+        )
         self.known: dict[tuple[Chain, Avals], tuple[Any, ...]] = {}
         self._artifacts: dict[tuple[Chain, Avals], artifacts.Artifact] = {}
 
@@ -58,7 +60,9 @@ class Program:
     def artifact(self, chain: Chain, avals: Avals) -> artifacts.Artifact:
         """The transformed function as an admitted program for arrays of these shapes and dtypes."""
         if (chain, avals) not in self._artifacts:
-            self.result, data = self.peer.request("export", self.target, [self.number, self.template], avals=avals, chain=chain)
+            self.result, data = self.peer.request(
+                "export", self.target, [self.number, self.template], avals=avals, chain=chain
+            )
             self._artifacts[chain, avals] = admitted(data, avals)
         return self._artifacts[chain, avals]
 
@@ -80,7 +84,9 @@ def call(peer: Peer, target: int, args: tuple[Any, ...], kwargs: dict[str, Any])
     leaves, tree = jax.tree.flatten((args, kwargs))
     traced = [leaf for leaf in leaves if isinstance(leaf, jax.core.Tracer)]
     holes = iter(range(len(traced)))
-    template = jax.tree.unflatten(tree, [Hole(next(holes)) if isinstance(leaf, jax.core.Tracer) else leaf for leaf in leaves])
+    template = jax.tree.unflatten(
+        tree, [Hole(next(holes)) if isinstance(leaf, jax.core.Tracer) else leaf for leaf in leaves]
+    )
     program = Program(peer, target, template)
     results = view_call.bind(*traced, program=program, chain=())
     return fill(program.result, results)
@@ -156,7 +162,9 @@ def _transpose(cotangents: Sequence[Any], *args: Any, program: Program, chain: C
     linear = tuple(ad.is_undefined_primal(arg) for arg in args)
     known = [arg for arg in args if not ad.is_undefined_primal(arg)]
     avals = tuple(
-        artifacts.aval_of(jax.ShapeDtypeStruct(arg.aval.shape, arg.aval.dtype)) for arg in args if ad.is_undefined_primal(arg)
+        artifacts.aval_of(jax.ShapeDtypeStruct(arg.aval.shape, arg.aval.dtype))
+        for arg in args
+        if ad.is_undefined_primal(arg)
     )
     seeds = [ad.instantiate_zeros(cotangent) for cotangent in cotangents]
     step = wire.Transpose(linear, avals)

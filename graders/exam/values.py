@@ -19,7 +19,9 @@ from graders.exam import wire
 from graders.exam.wire import WireError
 
 _DTYPE = re.compile(r"^[<>|=]?[a-zA-Z]\w{0,30}(\[\w{1,4}\])?$")
-_EXTENDED = {name for name in dir(ml_dtypes) if name.startswith(("bfloat16", "float8", "int4", "uint4", "int2", "uint2"))}
+_EXTENDED = {
+    name for name in dir(ml_dtypes) if name.startswith(("bfloat16", "float8", "int4", "uint4", "int2", "uint2"))
+}
 _SINGLETONS: dict[str, Any] = {"Ellipsis": ..., "NotImplemented": NotImplemented}
 # Classes that both processes have and that mean the same in both.
 _CLASSES: dict[str, Any] = {

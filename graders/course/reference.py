@@ -1,0 +1,125 @@
+"""The instructor's own run of an assignment: what its checks are, that they can be passed, and the compile caches.
+
+Comes in: an `Assignment`. Goes out: a `Reference`, kept once per version below `.graders/`. Must not: let the solution
+run where its compiled programs would land in the cache that candidates read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import shutil
+from decimal import Decimal
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+
+from graders.errors import CourseError
+from graders.exam import plan
+from graders.exam.session import Conditions, examine
+from graders.kernels.nursery import Zygote
+from graders.records import Assignment, Ended, Outcome, Reference, ReleasedCell, Role, Run, Submission, SubmittedCell
+
+
+def establish(course: Path, assignment: Assignment, conditions: Conditions, zygote: Zygote) -> Reference:
+    """The reference of this version of an assignment, from disk or by running the solution now.
+
+    Raises:
+        CourseError: the solution does not get full marks from its own tests; the text says which check fails and how.
+    """
+    path = course / ".graders" / "reference" / f"{assignment.sha256}.json"
+    caches = cache_folders(course, assignment)
+    if path.is_file() and all(folder.is_dir() for folder in caches.values()):
+        return msgspec.json.decode(path.read_bytes(), type=Reference)
+    for folder in caches.values():
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True, mode=0o755)
+    filling = msgspec.structs.replace(conditions, fill_caches=True, candidate_cache=None, examiner_cache=None)
+    found = run_solution(assignment, _with(filling, examiner_cache=caches["examiner"]), zygote)
+    blank = _handed_in(assignment, [cell.released for cells in assignment.notebooks.values() for cell in cells])
+    examine(plan.seal(assignment, blank), _with(filling, candidate_cache=caches["candidate"]), zygote)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(msgspec.json.encode(found))
+    return found
+
+
+def run_solution(assignment: Assignment, conditions: Conditions, zygote: Zygote) -> Reference:
+    """Examine the author's own notebook. Raises `CourseError` when it does not get full marks."""
+    solved = _handed_in(assignment, [cell.source for cells in assignment.notebooks.values() for cell in cells])
+    return reference_of(assignment, examine(plan.seal(assignment, solved), conditions, zygote))
+
+
+def cache_folders(course: Path, assignment: Assignment) -> dict[str, Path]:
+    """Where compiled programs are kept: for this version, these libraries and this kind of processor only."""
+    parts = [assignment.sha256, version("jax"), version("jaxlib"), platform.python_version(), _processor()]
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+    return {role: course / ".graders" / "cache" / key / role for role in ("candidate", "examiner")}
+
+
+def with_caches(conditions: Conditions, course: Path, assignment: Assignment) -> Conditions:
+    """The conditions of a student's examination: both caches, read-only."""
+    caches = cache_folders(course, assignment)
+    return _with(conditions, candidate_cache=caches["candidate"], examiner_cache=caches["examiner"])
+
+
+def reference_of(assignment: Assignment, run: Run) -> Reference:
+    """What a run of the solution establishes. Raises `CourseError` when it does not get full marks."""
+    cells = {cell.id: cell for cells in assignment.notebooks.values() for cell in cells if cell.role is Role.test}
+    tests = {test.id: test for test in run.tests}
+    problems = [
+        f"cell {cell.id or cell.position}: {cell.problem.name}: {cell.problem.message}"
+        for cell in run.cells
+        if cell.problem
+    ]
+    partial = []
+    for identity, cell in cells.items():
+        test = tests.get(identity or "")
+        if test is None or cell.cell_type != "code":
+            continue
+        problems += [
+            f"check {one.title!r} of {identity}: {one.message}" for one in test.checks if one.outcome is Outcome.failed
+        ]
+        if test.ended is not Ended.ok:
+            problems.append(
+                f"test {identity}: {test.reason or (test.problem and test.problem.traceback) or test.ended.value}"
+            )
+        total = sum((one.points for one in test.checks), Decimal(0))
+        if test.checks and total != cell.points:
+            problems.append(f"the checks of {identity} are worth {total} points, the cell {cell.points}")
+        if test.number is not None and not test.checks:
+            partial.append(test.id)
+            problems += _short(cell, test.number)
+    if problems:
+        told = "\n  ".join(problems)
+        raise CourseError(
+            f"The solution of {assignment.name!r} does not get full marks from its own tests:\n  {told}\n"
+            f"Wanted: every test passes on source/{assignment.name}. Next step: mend the solution or the test, then release."
+        )
+    return Reference(assignment.sha256, {test.id: test.checks for test in run.tests}, tuple(partial))
+
+
+def _short(cell: ReleasedCell, number: Decimal) -> list[str]:
+    return [] if number == cell.points else [f"{cell.id} ends in {number}, and the cell is worth {cell.points} points"]
+
+
+def _handed_in(assignment: Assignment, sources: list[str]) -> Submission:
+    texts = iter(sources)
+    notebooks = {
+        name: tuple(SubmittedCell(cell.cell_type, next(texts), cell.id) for cell in cells)
+        for name, cells in assignment.notebooks.items()
+    }
+    return Submission("reference", assignment.name, notebooks)
+
+
+def _with(conditions: Conditions, **caches: Path) -> Conditions:
+    return msgspec.structs.replace(conditions, **{name: str(path) for name, path in caches.items()})
+
+
+def _processor() -> str:
+    """The processor's features: compiled programs are machine code for one kind of it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line for line in lines if line.startswith(("flags", "Features"))), platform.processor())

@@ -1,0 +1,101 @@
+"""A synthetic class: submissions drawn from known answers that are right, wrong and hostile.
+
+Comes in: a released assignment and its known answers. Goes out: folders below submitted/, and what each should score.
+Must not: touch a student folder that is not one of its own.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from graders.course.answers import Hostile, KnownAnswer, hostile, known_answers
+from graders.course.notebooks import released_notebook
+from graders.errors import CourseError
+from graders.records import Assignment, Record, Role
+
+
+class Simulated(Record):
+    """One synthetic student: what the submission is, and the points it should get."""
+
+    student: str
+    what: str
+    total: Decimal
+    honest: bool
+
+
+def simulate(course: Path, assignment: Assignment, answers: Path, students: int, seed: int) -> tuple[Simulated, ...]:
+    """Write `submitted/student-NN/ASSIGNMENT/` for a class. The same seed makes the same class.
+
+    Of 24 students two hand in what they received, six attack, and the others draw an answer for each exercise: a third of
+    them only right ones, the rest of any quality.
+    """
+    known = known_answers(answers / assignment.name)
+    if not known:
+        raise CourseError(
+            f"{answers / assignment.name} holds no known answers, so there is nothing to draw a class from."
+        )
+    draw = random.Random(seed)
+    attacks = list(hostile(answers / assignment.name))[: students // 4]
+    blanks = students // 12
+    members: list[tuple[str, Decimal, dict[str, str], bool]] = [_attack(assignment, one) for one in attacks]
+    members += [("handed in as received", Decimal(0), {}, True)] * blanks
+    while len(members) < students:
+        members.append(_honest(known, draw, only_right=draw.random() < 1 / 3))
+    draw.shuffle(members)
+    width = max(2, len(str(students)))
+    made = []
+    for number, (what, total, cells, honest) in enumerate(members, 1):
+        student = f"student-{number:0{width}d}"
+        _write(course, assignment, student, cells)
+        made.append(Simulated(student, what, total, honest))
+    return tuple(made)
+
+
+def reference_answers(assignment: Assignment) -> dict[str, str]:
+    """The author's own text of every answer cell."""
+    cells = (cell for cells in assignment.notebooks.values() for cell in cells)
+    return {cell.id: cell.source for cell in cells if cell.id and cell.role in (Role.answer, Role.written)}
+
+
+def notebook_with(released: dict[str, Any], cells: dict[str, str]) -> dict[str, Any]:
+    """A released notebook with other texts in the cells of these grade_ids."""
+    made = copy.deepcopy(released)
+    for cell in made["cells"]:
+        identity = cell["metadata"].get("nbgrader", {}).get("grade_id")
+        if identity in cells:
+            cell["source"] = cells[identity]
+    return made
+
+
+def _attack(assignment: Assignment, one: Hostile) -> tuple[str, Decimal, dict[str, str], bool]:
+    return one.name, one.total, reference_answers(assignment) | one.cells, False
+
+
+def _honest(
+    known: Sequence[KnownAnswer], draw: random.Random, only_right: bool
+) -> tuple[str, Decimal, dict[str, str], bool]:
+    cells, total, names = {}, Decimal(0), []
+    for exercise in dict.fromkeys(one.exercise for one in known):
+        choices = [one for one in known if one.exercise == exercise and (one.quality == "right" or not only_right)]
+        chosen = draw.choice(choices)
+        cells[chosen.cell] = chosen.source
+        total += sum(chosen.points.values(), Decimal(0))
+        names.append(chosen.name)
+    return "; ".join(names), total, cells, True
+
+
+def _write(course: Path, assignment: Assignment, student: str, cells: dict[str, str]) -> None:
+    folder = course / "submitted" / student / assignment.name
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in assignment.notebooks:
+        made = notebook_with(released_notebook(course, assignment.name, name), cells)
+        (folder / f"{name}.ipynb").write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n")
+    for path, data in assignment.files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(data)

@@ -1,0 +1,40 @@
+"""A class of 24 on performance-02, in a course folder of its own.
+
+Comes in: the settings of a course that has the lesson and its known answers. Goes out: settings of the demo's course.
+Must not: touch the submissions or the gradebook of the course that it was called from.
+"""
+
+from __future__ import annotations
+
+import shutil
+
+import msgspec
+
+from graders import config
+from graders.config import Settings
+from graders.course.notebooks import read_assignment
+from graders.course.simulate import Simulated, simulate
+from graders.errors import CourseError
+from graders.run import releasing
+
+ASSIGNMENT = "performance-02"
+STUDENTS = 24
+# An endless loop costs its whole cell budget in wall time; the demo's class has one.
+CELL_TIMEOUT_S = 10
+
+
+def prepare(settings: Settings, isolation: str) -> tuple[Settings, tuple[Simulated, ...]]:
+    """Make the course, release the lesson in it and let a class hand in. Returns the settings and who handed in what."""
+    source = settings.course / "source" / ASSIGNMENT
+    if not source.is_dir() or not (settings.answers / ASSIGNMENT).is_dir():
+        raise CourseError(
+            f"The demo needs {source} and {settings.answers / ASSIGNMENT}. Run it in a clone of this project's repository."
+        )
+    home = settings.course / ".graders" / "demo"
+    shutil.rmtree(home, ignore_errors=True)
+    shutil.copytree(source, home / "source" / ASSIGNMENT)
+    for name in ("course_config.py", "nbgrader_config.py"):
+        shutil.copy(settings.course / name, home / name)
+    own = msgspec.structs.replace(config.load(home), answers=settings.answers, cell_timeout_s=CELL_TIMEOUT_S)
+    releasing.release(own, ASSIGNMENT, isolation)
+    return own, simulate(home, read_assignment(home, ASSIGNMENT), own.answers, STUDENTS, seed=2)

@@ -1,0 +1,85 @@
+"""Many submissions on this machine: worker processes, each with a warm zygote of its own.
+
+Comes in: jobs. Goes out: `Graded`s as they are done. Must not: let one submission's crash cost another its grade.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+
+from graders.kernels.nursery import Zygote
+from graders.run import pipeline
+from graders.run.pipeline import Course, Graded, Job
+
+_AHEAD = 4  # jobs in flight for each worker: enough to keep it busy, few enough to keep memory flat
+
+_course: Course | None = None
+_zygote: Zygote | None = None
+
+
+def _start(course: Course) -> None:
+    global _course, _zygote
+    _course, _zygote = course, pipeline.new_zygote()
+
+
+def _grade(job: Job) -> Graded:
+    assert _course is not None and _zygote is not None
+    return pipeline.grade(job, _course, _zygote)
+
+
+def _pool(workers: int, course: Course) -> ProcessPoolExecutor:
+    # spawn, not fork: the parent may hold threads, and a worker must start clean
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(workers, mp_context=context, initializer=_start, initargs=(course,))
+
+
+def local(jobs: Iterable[Job], course: Course, workers: int) -> Iterator[Graded]:
+    """Grade `jobs` in `workers` processes; results come in the order in which they are done."""
+    waiting = iter(jobs)
+    suspects: list[Job] = []
+    while True:
+        yield from _until_broken(waiting, course, workers, suspects)
+        if not suspects:
+            return
+        for (
+            job
+        ) in suspects:  # a worker died on one of these; each gets one of its own, so that only the culprit suffers
+            yield _alone(job, course)
+        suspects.clear()
+
+
+def _until_broken(waiting: Iterator[Job], course: Course, workers: int, suspects: list[Job]) -> Iterator[Graded]:
+    running: dict[Future[Graded], Job] = {}
+    with _pool(workers, course) as pool:
+        try:
+            for job in waiting:
+                running[pool.submit(_grade, job)] = job
+                if len(running) >= workers * _AHEAD:
+                    yield from _finished(running)
+            while running:
+                yield from _finished(running)
+        except BrokenProcessPool:
+            suspects += running.values()
+
+
+def _finished(running: dict[Future[Graded], Job]) -> Iterator[Graded]:
+    done, _ = wait(running, return_when=FIRST_COMPLETED)
+    for future in done:
+        graded = future.result()
+        del running[future]
+        yield graded
+
+
+def _alone(job: Job, course: Course) -> Graded:
+    for _ in range(pipeline.ATTEMPTS - 1):
+        try:
+            with _pool(1, course) as pool:
+                return pool.submit(_grade, job).result()
+        except BrokenProcessPool:
+            continue
+    return pipeline.not_graded(
+        job, course, "The process that graded this submission was lost. A person will look at it."
+    )

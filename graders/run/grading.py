@@ -1,0 +1,156 @@
+"""Grade a class: find submissions, send them through workers, store what comes back.
+
+Comes in: a course folder, an assignment, names of students. Goes out: reports below autograded/, rows in the gradebook,
+and each report to the caller as soon as it is stored. Must not: print, or store a fault of ours as a score.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+from graders.config import Settings
+from graders.course.notebooks import read_assignment, read_files
+from graders.course.reference import establish, with_caches
+from graders.errors import CourseError, SubmissionError, VerifyError
+from graders.records import Assignment, Report, Status
+from graders.results import receipts, report
+from graders.results.folders import folder, handed_in
+from graders.results.gradebook import Writer
+from graders.run import executors, pipeline
+from graders.run.pipeline import Course, Graded, Job
+
+
+def students(course: Path, assignment: str) -> list[str]:
+    """Who handed in `assignment`. Names are opaque: the folder is listed, never matched."""
+    submitted = course / "submitted"
+    if not submitted.is_dir():
+        return []
+    with os.scandir(submitted) as entries:
+        names = [one.name for one in entries if one.is_dir(follow_symlinks=False)]
+    return sorted(name for name in names if handed_in(course, name, assignment).is_dir())
+
+
+def prepare(settings: Settings, name: str, isolation: str | None = None) -> Course:
+    """Read the assignment and establish its reference, running the solution if this version was never run here."""
+    assignment = read_assignment(settings.course, name)
+    conditions = pipeline.conditions_of(settings, isolation)
+    with pipeline.new_zygote() as zygote:
+        reference = establish(settings.course, assignment, conditions, zygote)
+    return Course(assignment, reference, with_caches(conditions, settings.course, assignment), settings.examine)
+
+
+def grade_class(
+    settings: Settings,
+    course: Course,
+    chosen: Collection[str],
+    workers: int,
+    again: bool,
+    done: Callable[[Report], None],
+) -> None:
+    """Grade the submissions of `chosen` students and store each. `done` is told every report, new or unchanged.
+
+    Raises:
+        IsolationError: the walls that the course demands cannot be had; nothing is graded.
+    """
+    todo = []
+    for student in chosen:
+        job = read_job(settings.course, student, course.assignment)
+        kept = None if again else unchanged(settings.course, job, course)
+        if kept is None:
+            todo.append(job)
+        else:
+            done(kept)
+    if not todo:
+        return
+    receipts.publish(settings.course)
+    with _gradebook(settings) as store:
+        for graded in executors.local(iter(todo), course, max(1, min(workers, len(todo)))):
+            report.write(settings.course, graded.report, graded.notebooks, receipts.sign)
+            store(graded)
+            done(graded.report)
+
+
+def stored(course: Path, assignment: str) -> list[tuple[Report, list[str]]]:
+    """Every stored report of an assignment, with the names of its notebooks."""
+    root = course / "autograded"
+    with os.scandir(root) if root.is_dir() else nullcontext(()) as entries:
+        names = sorted(one.name for one in entries if one.is_dir(follow_symlinks=False))
+    found = []
+    for student in names:
+        where = folder(course, "autograded", student, assignment)
+        if (where / report.REPORT).is_file():
+            notebooks = sorted(path.stem for path in where.iterdir() if path.suffix == ".ipynb")
+            found.append((report.read(where / report.REPORT), notebooks))
+    return found
+
+
+def read_job(course: Path, student: str, assignment: Assignment) -> Job:
+    """The bytes of one submission. What cannot be read becomes a reason, not an error."""
+    where = handed_in(course, student, assignment.name)
+    stamp = where / "timestamp.txt"
+    links: list[str] = []
+    files: dict[str, bytes] = {}
+    unreadable = None
+    try:
+        files = read_files(where, links)
+    except SubmissionError as error:
+        unreadable = str(error)
+    submitted = stamp.read_text(errors="replace").strip()[:100] if stamp.is_file() and not stamp.is_symlink() else None
+    return Job(student, files, tuple(links), receipts.hash_submission(where), submitted, unreadable)
+
+
+def unchanged(course: Path, job: Job, wanted: Course) -> Report | None:
+    """The stored report, when the same files were graded under the same conditions and it is still what was signed."""
+    path = folder(course, "autograded", job.student, wanted.assignment.name) / report.REPORT
+    try:
+        receipts.verify(path, course)
+        found = report.read(path)
+    except (VerifyError, OSError, ValueError):
+        return None
+    receipt = found.receipt
+    same = (
+        receipt is not None
+        and found.status is Status.graded
+        and receipt.submission_sha256 == job.sha256
+        and receipt.assignment_sha256 == wanted.assignment.sha256
+        and receipt.environment_sha256 == receipts.environment_sha256()
+        and (receipt.isolation, receipt.examine, receipt.target)
+        == (wanted.conditions.isolation, wanted.examine, wanted.target)
+    )
+    return found if same else None
+
+
+@contextmanager
+def _gradebook(settings: Settings) -> Iterator[Callable[[Graded], None]]:
+    """A writer in a process of its own: nbgrader takes 2.5 s to import, which passes beside the grading."""
+    context = multiprocessing.get_context("spawn")
+    start = (settings.course, settings.course_id)
+    with ProcessPoolExecutor(1, mp_context=context, initializer=_open, initargs=start) as pool:
+        pending = []
+
+        def store(graded: Graded) -> None:
+            pending.append(pool.submit(_store, graded.report))
+
+        pool.submit(os.getpid)  # starts the process now
+        yield store
+        for one in pending:
+            one.result()
+
+
+_writer: Writer | None = None
+
+
+def _open(course: Path, course_id: str) -> None:
+    global _writer
+    _writer = Writer(course, course_id=course_id).__enter__()
+
+
+def _store(one: Report) -> None:
+    if _writer is None:
+        raise CourseError("The gradebook writer is not open.")
+    _writer.store(one)

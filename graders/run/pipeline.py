@@ -1,0 +1,145 @@
+"""One submission from its bytes to its report, and what every examination of an assignment has in common.
+
+Comes in: a `Job`. Goes out: a `Graded`. Must not: write anything, import jax, or let a fault of ours become a score.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from graders import __version__
+from graders.config import Settings
+from graders.course.notebooks import read_submission
+from graders.errors import InfrastructureError, SubmissionError
+from graders.exam import plan
+from graders.exam.session import PRELOAD, Conditions, examine
+from graders.kernels import provisioner
+from graders.kernels.nursery import PRELOAD as KERNEL_PRELOAD
+from graders.kernels.nursery import Limits, Zygote
+from graders.records import Assignment, Receipt, Record, Reference, Report, Run
+from graders.results.executed import executed
+from graders.results.receipts import environment_sha256
+from graders.results.scoring import assemble_report, not_graded_report
+
+ATTEMPTS = 3
+
+
+class Job(Record):
+    """One submission as it stands on disk: files by relative name, links among them, its hash and its time."""
+
+    student: str
+    files: dict[str, bytes]
+    links: tuple[str, ...]
+    sha256: str
+    submitted: str | None = None
+    unreadable: str | None = None
+
+
+class Course(Record):
+    """What every examination of one assignment has in common."""
+
+    assignment: Assignment
+    reference: Reference
+    conditions: Conditions
+    examine: str = "sealed"
+    target: str = "cpu"
+
+
+class Graded(Record):
+    """The report of one submission, and its executed notebooks as nbformat 4 dictionaries by name."""
+
+    report: Report
+    notebooks: dict[str, dict[str, Any]] = {}
+
+
+def conditions_of(settings: Settings, isolation: str | None = None) -> Conditions:
+    """The conditions that a course's settings ask for; `isolation` instead of theirs is for the demo alone."""
+    limits = Limits(settings.memory_bytes, settings.disk_bytes, settings.processes)
+    return Conditions(
+        isolation or settings.isolation,
+        limits,
+        settings.cell_timeout_s,
+        settings.submission_timeout_s,
+        settings.output_bytes,
+    )
+
+
+def new_zygote() -> Zygote:
+    """A warm process for candidates and examiners, also used by the kernel provisioner of this process."""
+    zygote = Zygote((*KERNEL_PRELOAD, *PRELOAD))
+    provisioner.adopt(zygote)
+    return zygote
+
+
+def grade(job: Job, course: Course, zygote: Zygote) -> Graded:
+    """Grade one submission. A fault of ours is tried again and then told as `not_graded`.
+
+    Raises:
+        IsolationError: the walls that the course demands cannot be had.
+    """
+    if job.unreadable is not None:
+        return not_graded(job, course, job.unreadable)
+    try:
+        submission = read_submission(job.files, job.links, job.student, course.assignment)
+    except SubmissionError as error:
+        return not_graded(job, course, str(error))
+    sealed = plan.seal(course.assignment, submission)
+    seed = int(hashlib.sha256((job.sha256 + course.assignment.sha256).encode()).hexdigest()[:8], 16)
+    conditions = msgspec.structs.replace(course.conditions, seed=seed)
+    fault = ""
+    for _ in range(ATTEMPTS):
+        started = datetime.now(UTC)
+        try:
+            run = examine(sealed, conditions, zygote)
+        except InfrastructureError as error:
+            fault = str(error)
+            continue
+        return _graded(job, course, sealed, run, _receipt(job, course, run, seed, started))
+    return not_graded(job, course, f"The fault is ours, not yours, and it will be graded again: {fault}")
+
+
+def _graded(job: Job, course: Course, sealed: plan.ExamPlan, run: Run, receipt: Receipt) -> Graded:
+    answers = {identity: text for one in sealed.notebooks for identity, text in one.answers.items()}
+    report = assemble_report(
+        course.assignment,
+        course.reference,
+        run,
+        student=job.student,
+        answers=answers,
+        flags=sealed.flags,
+        submitted=job.submitted,
+        receipt=receipt,
+    )
+    notebooks = {one.name: executed(course.assignment, one, run, report) for one in sealed.notebooks}
+    return Graded(report, notebooks)
+
+
+def not_graded(job: Job, course: Course, reason: str) -> Graded:
+    """A report that says why there is no score."""
+    receipt = _receipt(job, course, None, 0, datetime.now(UTC))
+    return Graded(not_graded_report(job.student, course.assignment, reason, submitted=job.submitted, receipt=receipt))
+
+
+def _receipt(job: Job, course: Course, run: Run | None, seed: int, started: datetime) -> Receipt:
+    return Receipt(
+        graders=__version__,
+        python=platform.python_version(),
+        target=course.target,
+        examine=course.examine,
+        isolation=course.conditions.isolation,
+        places=run.places if run else (),
+        submission_sha256=job.sha256,
+        assignment_sha256=course.assignment.sha256,
+        environment_sha256=environment_sha256(),
+        seed=seed,
+        started=started.isoformat(timespec="milliseconds"),
+        wall_s=round((datetime.now(UTC) - started).total_seconds(), 3),
+        cpu_s=round(run.cpu_s, 3) if run else 0.0,
+        phases_s={name: round(seconds, 3) for name, seconds in run.phases_s.items()} if run else {},
+        restarts=run.restarts if run else 0,
+    )
