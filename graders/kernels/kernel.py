@@ -74,10 +74,13 @@ class _Heart(Heartbeat):
 
 
 class _Kernel(ipkernel.IPythonKernel):
-    """ipykernel without a debugger to poll."""
+    """ipykernel without a debugger to poll. Its client sends a cell only after the last has ended."""
 
     async def poll_stopped_queue(self) -> None:
         return
+
+    def _abort_queues(self, subshell_id: str | None = None) -> None:
+        """After an error ipykernel drops what is queued, and by a race what comes next; nothing is ever queued here."""
 
 
 class SandboxKernelApp(kernelapp.IPKernelApp):
@@ -169,6 +172,8 @@ def main(argument: dict[str, Any], fds: list[int]) -> None:
     if argument.get("outstream"):
         app.outstream_class = argument["outstream"]
     app.initialize([])
+    shell: Any = app.shell
+    shell.system = shell.system_raw  # `!command` through a pty would fork this many-threaded process
     if argument.get("hook"):
         module, _, function = argument["hook"].partition(":")
         getattr(importlib.import_module(module), function)(app, fds[len(CHANNELS) :], argument.get("options") or {})

@@ -180,9 +180,9 @@ def become_root(bait: Bait) -> str:
 
 
 def gain_capabilities(bait: Bait) -> str:
-    """Hold a capability, or be able to gain one by executing a file."""
+    """Hold a capability, or be able to gain one by executing a file: no_new_privs is what forbids that."""
     status = dict(line.split(":\t", 1) for line in Path("/proc/self/status").read_text().splitlines() if ":\t" in line)
-    held = int(status["CapEff"], 16) | int(status["CapBnd"], 16)
+    held = int(status["CapEff"], 16) | int(status["CapPrm"], 16) | int(status["CapAmb"], 16)
     if status["NoNewPrivs"] == "1" and held & ~0b100 == 0:
         raise OSError("none" if not held else "only that of reading, which Landlock narrows")
     return f"holds 0x{held:x}"

@@ -23,8 +23,8 @@ def hello(argument: dict[str, Any], fds: list[int]) -> None:
 def wait(argument: dict[str, Any], fds: list[int]) -> None:
     """Wait for an interrupt, and say that it came."""
     birth.opened()
-    os.write(fds[0], b"ready")
     try:
+        os.write(fds[0], b"ready")
         time.sleep(60)
     except KeyboardInterrupt:
         os.write(fds[0], b"interrupted")

@@ -49,7 +49,8 @@ def test_without_namespaces_the_demand_is_refused() -> None:
     """Where namespaces are forbidden, `namespaces` is refused in plain words and never replaced by less."""
     best, refused, process, broken = imitate("unshare")
     assert best == "process"
-    assert refused.startswith("refused The walls of level 'namespaces' could not be put up on this machine: unshare")
+    assert refused.startswith("refused The walls of level 'namespaces' could not be put up on this machine")
+    assert "unshare" in refused
     assert "c.Graders.isolation" in refused
     assert process.startswith("process ")
     assert broken == "broken:" or not landlock.abi()
