@@ -114,7 +114,7 @@ class Writer:
             with self._book.engine.begin() as connection, _inside(self._book, connection) as book:
                 if report.assignment not in [one.name for one in book.assignments]:
                     raise CourseError(
-                        f"The gradebook does not know the assignment {report.assignment!r}, so its grades have no place. "
+                        f"The gradebook does not know the assignment {report.assignment!r}; its grades have no place. "
                         f"Run `graders release {report.assignment}` first."
                     )
                 book.update_or_create_student(report.student)

@@ -116,8 +116,11 @@ _SHAPES = re.compile(
 
 
 def student_reads(check: CheckResult) -> str | None:
-    """The text under a check that did not pass: the misconception that was recognised, else the hint."""
-    if check.outcome is Outcome.passed:
+    """The text under a check that did not pass: the misconception that was recognised, else the hint.
+
+    A broken check has none: it says nothing about the answer.
+    """
+    if check.outcome in (Outcome.passed, Outcome.broken):
         return None
     return check.misconception or check.hint
 
