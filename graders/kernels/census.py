@@ -15,14 +15,15 @@ _PAGE = os.sysconf("SC_PAGESIZE")
 def descendants(pid: int) -> set[int]:
     """All living descendants of `pid`, without itself."""
     found: set[int] = set()
-    new = _children(pid)
+    new = children(pid)
     while new:
         found |= new
-        new = {child for parent in new for child in _children(parent)} - found
+        new = {child for parent in new for child in children(parent)} - found
     return found
 
 
-def _children(pid: int) -> set[int]:
+def children(pid: int) -> set[int]:
+    """The children of `pid`, whichever of its threads made them."""
     try:
         threads = [thread.name for thread in Path(f"/proc/{pid}/task").iterdir()]
     except OSError:

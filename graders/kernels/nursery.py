@@ -107,6 +107,7 @@ class Zygote:
         self._ready = False
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115  (closed by close)
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._control.settimeout(_BIRTH_S)
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "graders.kernels.zygote", str(theirs.fileno()), names, folders],
@@ -133,6 +134,7 @@ class Zygote:
         """
         self._await_ready()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.settimeout(_END_S)
         payload = os.memfd_create("spawn", os.MFD_CLOEXEC)
         try:
             with open(payload, "wb", closefd=False) as file:

@@ -33,11 +33,11 @@ _LAST_WAIT_S = 10.0
 _REPORT = msgspec.msgpack.Decoder(Started | Refused)
 
 
-def run(payload: int, control: socket.socket, fds: Sequence[int]) -> NoReturn:
+def run(payload: int, control: socket.socket, fds: Sequence[int], zygote: int) -> NoReturn:
     """Be the warden of one birth; called in a fresh fork of the zygote."""
     code = 1
     try:
-        _settle([payload, control.fileno(), *fds])
+        _settle([payload, control.fileno(), *fds], zygote)
         with open(payload, "rb") as file:
             spawn = msgspec.msgpack.decode(file.read(), type=Spawn)
         _attend(spawn, control, fds)
@@ -48,13 +48,15 @@ def run(payload: int, control: socket.socket, fds: Sequence[int]) -> NoReturn:
         os._exit(code)
 
 
-def _settle(keep: Sequence[int]) -> None:
+def _settle(keep: Sequence[int], zygote: int) -> None:
     gc.disable()
     os.setsid()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _leave)
     syscalls.die_with_parent(signal.SIGTERM)  # TERM, not KILL: the `process` level has a tree to take along
+    if os.getppid() != zygote:
+        raise SystemExit  # it died before we could ask to be told
     syscalls.set_subreaper()
     birth.close_all_but(keep)
 

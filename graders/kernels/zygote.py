@@ -9,6 +9,7 @@ Must not: initialise a JAX backend (a fork after that hangs), hold any birth's d
 from __future__ import annotations
 
 import array
+import contextlib
 import gc
 import importlib
 import json
@@ -18,11 +19,10 @@ import signal
 import socket
 import sys
 from pathlib import Path
-from typing import NoReturn
 
 import msgspec
 
-from graders.kernels import warden
+from graders.kernels import census, syscalls, warden
 from graders.kernels.births import Refused
 
 _MOST_FDS = 250  # the kernel passes at most 253 at once
@@ -46,25 +46,45 @@ def main(arguments: list[str]) -> None:
     gc.collect()
     gc.freeze()  # the collector would copy every page it touches into every child
     gc.disable()
+    syscalls.set_subreaper()
     control.send(b"ready")
     _serve(control, starter)
 
 
 def _serve(control: socket.socket, starter: int) -> None:
+    wardens: dict[int, int] = {}  # pidfd: pid
     poller = select.poll()
-    poller.register(control, select.POLLIN)
-    poller.register(starter, select.POLLIN)
+    for fd in (control.fileno(), starter):
+        poller.register(fd, select.POLLIN)
     while True:
-        ready = dict(poller.poll())
+        ready = {fd for fd, _ in poller.poll()}
+        ended = ready & wardens.keys()
+        for fd in ended:
+            poller.unregister(fd)
+            os.close(fd)
+            del wardens[fd]
+        if ended:
+            _end_orphans(set(wardens.values()))
         if starter in ready:
             return
-        fds = _receive(control)
-        if fds is None:
-            return
-        if len(fds) >= 2:
-            _bear(control, starter, fds)
-        for number in fds:
-            os.close(number)
+        if control.fileno() in ready:
+            fds = _receive(control)
+            if fds is None:
+                return
+            born = _bear(control, fds) if len(fds) >= 2 else None
+            for number in fds:
+                os.close(number)
+            if born is not None:
+                wardens[born[0]] = born[1]
+                poller.register(born[0], select.POLLIN)
+
+
+def _end_orphans(wardens: set[int]) -> None:
+    """A warden that was killed could not end what it watched; as its subreaper we inherit that, and end it."""
+    for pid in census.children(os.getpid()) - wardens:
+        for orphan in {pid} | census.descendants(pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(orphan, signal.SIGKILL)
 
 
 def _receive(control: socket.socket) -> list[int] | None:
@@ -80,24 +100,24 @@ def _receive(control: socket.socket) -> list[int] | None:
     return list(numbers)
 
 
-def _bear(control: socket.socket, starter: int, fds: list[int]) -> None:
+def _bear(control: socket.socket, fds: list[int]) -> tuple[int, int] | None:
+    """Fork a warden; its pidfd and pid, or None when that could not be done or it has ended already."""
     payload, theirs, *rest = fds
-    problem = unfit()
+    zygote, problem = os.getpid(), unfit()
     if not problem:
         try:
-            if os.fork() == 0:
+            pid = os.fork()
+            if pid == 0:
                 control.close()
-                os.close(starter)
-                _become_warden(payload, theirs, rest)
-            return
+                warden.run(payload, socket.socket(fileno=theirs), rest, zygote)
+            return os.pidfd_open(pid), pid
+        except ProcessLookupError:
+            return None
         except OSError as error:
             problem = f"no new process could be made: {error}"
     with socket.socket(fileno=os.dup(theirs)) as client:
         client.send(msgspec.msgpack.encode(Refused(isolation=False, text=problem)))
-
-
-def _become_warden(payload: int, theirs: int, rest: list[int]) -> NoReturn:
-    warden.run(payload, socket.socket(fileno=theirs), rest)
+    return None
 
 
 def unfit() -> str:

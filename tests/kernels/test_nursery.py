@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -107,7 +108,11 @@ def test_nothing_leaks(zygote: Zygote, level: str) -> None:
     before = open_files(), zombies(), open_files(pid)
     for _ in range(10):
         zygote.spawn(spawn).close()
-    assert (open_files(), zombies(), open_files(pid)) == before
+    deadline = time.monotonic() + 5  # the zygote lets go of an ended warden when it gets to run
+    while open_files(pid) > before[2] and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert (open_files(), zombies()) == before[:2]
+    assert open_files(pid) <= before[2]
 
 
 def test_threads_share_a_zygote(zygote: Zygote, level: str) -> None:

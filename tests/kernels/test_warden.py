@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import sys
 import pytest
 from conftest import FOLDER, Pipe
 
+from graders.kernels import census
 from graders.kernels.nursery import Limits, Spawn, Zygote
 
 MIB = 2**20
@@ -37,8 +39,22 @@ def test_daemons_die_with_the_first_process(zygote: Zygote, level: str, pipe: Pi
         assert pipe.read() == b""
 
 
+def test_orphans_of_a_killed_warden_die(zygote: Zygote, level: str, pipe: Pipe) -> None:
+    """When a warden itself is killed, what it watched dies too, and is reported lost."""
+    spawn = Spawn(entry="entries:daemons", argument={"wait": True}, isolation=level)
+    with zygote.spawn(spawn, [pipe.given]) as child:
+        assert pipe.read() == b"left"
+        for warden in census.children(zygote._process.pid):
+            os.kill(warden, signal.SIGKILL)
+        ended = child.wait(10)
+        assert ended is not None
+        assert ended.kind == "lost"
+        assert pipe.read() == b""
+
+
 _CLIENT = """
 import os, sys, time
+from graders.kernels import census
 from graders.kernels.nursery import Spawn, Zygote
 zygote = Zygote(preload=("entries",), path=(sys.argv[1],))
 spawn = Spawn(entry="entries:daemons", argument={"wait": True}, isolation=sys.argv[2])
