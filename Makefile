@@ -65,7 +65,7 @@ lint: setup
 	.venv/bin/python -m mypy
 
 lock:
-	[ -x .venv-lock/bin/uv ] || { "$(PYTHON)" -m venv .venv-lock && .venv-lock/bin/python -I -m pip install -q uv==0.13.9; }
+	[ -x .venv-lock/bin/uv ] || { "$(PYTHON)" -m venv .venv-lock && .venv-lock/bin/python -I -m pip install -qq uv==0.13.9; }
 	for name in requirements requirements-newest; do \
 	  .venv-lock/bin/uv pip compile --python .venv-lock/bin/python --quiet --no-config --universal --python-version 3.11 --fork-strategy fewest \
 	    --no-header --no-annotate --extra dask --extra test $(UPGRADE) \
@@ -91,11 +91,11 @@ clean:
 	elif "$(INTERPRETER)" -c 'import venv, pip' 2>/dev/null; then "$(INTERPRETER)" -m venv --without-pip $(@D); \
 	else echo >&2 "make: $(INTERPRETER) has neither ensurepip nor pip, and graders needs one of them to install its packages into $(@D). \
 	On Debian and Ubuntu: apt install python3-venv"; exit 1; fi
-	@$(call pip,$(@D),install -q --no-compile -r $<)
+	@$(call pip,$(@D),install -qq --no-compile -r $<)
 	@$(call compile,$(@D),$(@D)/lib)
 	@touch $@
 
 %/.ready: %/.installed pyproject.toml graders/__init__.py graders/kernels/kernelspec/kernel.json
-	@$(call pip,$(@D),install -q --no-deps --no-build-isolation --editable .)
+	@$(call pip,$(@D),install -qq --no-deps --no-build-isolation --editable .)
 	@$(call compile,$(@D),graders)
 	@touch $@
