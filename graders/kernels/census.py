@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+_ENOUGH = 1 << 16
 _PAGE = os.sysconf("SC_PAGESIZE")
 
 
@@ -25,7 +26,7 @@ def descendants(pid: int) -> set[int]:
 def children(pid: int) -> set[int]:
     """The children of `pid`, whichever of its threads made them."""
     try:
-        threads = [thread.name for thread in Path(f"/proc/{pid}/task").iterdir()]
+        threads = os.listdir(f"/proc/{pid}/task")
     except OSError:
         return set()
     found: set[int] = set()
@@ -70,7 +71,14 @@ def _pss(pid: int) -> int:
 
 
 def _read(path: str) -> str:
+    # Bare calls: a look reads 30 small files 10-500 times a second, and a file object costs three times as much.
     try:
-        return Path(path).read_text()
+        fd = os.open(path, os.O_RDONLY)
     except OSError:
         return ""
+    try:
+        return os.read(fd, _ENOUGH).decode()
+    except OSError:
+        return ""
+    finally:
+        os.close(fd)
