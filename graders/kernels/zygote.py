@@ -26,6 +26,7 @@ from graders.kernels import census, syscalls, warden
 from graders.kernels.births import Refused
 
 _MOST_FDS = 250  # the kernel passes at most 253 at once
+_LOOK_AGAIN_MS = 5
 _MOST_TASKS = 2  # 1 and, on some builds, a BLAS thread; a running backend has 8 and more
 
 
@@ -56,15 +57,16 @@ def _serve(control: socket.socket, starter: int) -> None:
     poller = select.poll()
     for fd in (control.fileno(), starter):
         poller.register(fd, select.POLLIN)
+    orphans = False
     while True:
-        ready = {fd for fd, _ in poller.poll()}
+        ready = {fd for fd, _ in poller.poll(_LOOK_AGAIN_MS if orphans else None)}
         ended = ready & wardens.keys()
         for fd in ended:
             poller.unregister(fd)
             os.close(fd)
             del wardens[fd]
-        if ended:
-            _end_orphans(set(wardens.values()))
+        if ended or orphans:
+            orphans = _end_orphans(set(wardens.values()))
         if starter in ready:
             return
         if control.fileno() in ready:
@@ -79,12 +81,17 @@ def _serve(control: socket.socket, starter: int) -> None:
                 poller.register(born[0], select.POLLIN)
 
 
-def _end_orphans(wardens: set[int]) -> None:
-    """A warden that was killed could not end what it watched; as its subreaper we inherit that, and end it."""
-    for pid in census.children(os.getpid()) - wardens:
+def _end_orphans(wardens: set[int]) -> bool:
+    """A warden that was killed could not end what it watched; as its subreaper we inherit that, and end it.
+
+    True when there was something: what it forked meanwhile is inherited only at its death, so look again.
+    """
+    strangers = census.children(os.getpid()) - wardens
+    for pid in strangers:
         for orphan in {pid} | census.descendants(pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(orphan, signal.SIGKILL)
+    return bool(strangers)
 
 
 def _receive(control: socket.socket) -> list[int] | None:
