@@ -81,6 +81,18 @@ class Ended(Record, frozen=True, tag="ended"):
     exit: Exit
 
 
+_EXTRA_CORES = max(0, (os.cpu_count() or 2) - 2)
+
+
 def task_limit(limits: Limits) -> int:
     """Tasks for RLIMIT_NPROC: threads count too, and XLA starts several per core (12-15 on 2 cores)."""
-    return limits.processes + 8 * max(0, (os.cpu_count() or 2) - 2)
+    return limits.processes + 8 * _EXTRA_CORES
+
+
+def data_limit(limits: Limits) -> int:
+    """Bytes for RLIMIT_DATA, the backstop behind the warden.
+
+    It counts what is reserved, not what is resident: JAX alone takes about 220 MB on 2 cores, and 8 MiB of stack for
+    each thread on more.
+    """
+    return limits.memory_bytes + 512 * 2**20 + 64 * 2**20 * _EXTRA_CORES

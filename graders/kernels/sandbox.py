@@ -17,10 +17,9 @@ import signal
 from pathlib import Path, PurePosixPath
 
 from graders.kernels import landlock, newroot, seccomp, syscalls
-from graders.kernels.births import Limits, Spawn, Walls, task_limit
+from graders.kernels.births import Limits, Spawn, Walls, data_limit, task_limit
 
 _OPEN_FILES = 256  # a kernel has 60; full sockets are memory of the kernel, 200 kB each
-_DATA_HEADROOM = 512 * 2**20  # JAX alone holds about 220 MB of private writable mappings
 _MAY_READ_ALL = 2  # CAP_DAC_READ_SEARCH
 _KEEPCAPS = 8
 _READABLE = ("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu", "/etc/ld.so.cache",
@@ -162,7 +161,7 @@ def _limit(limits: Limits, tasks: int) -> None:
         resource.RLIMIT_NPROC: tasks,
         resource.RLIMIT_NOFILE: _OPEN_FILES,
         resource.RLIMIT_FSIZE: limits.disk_bytes,
-        resource.RLIMIT_DATA: limits.memory_bytes + _DATA_HEADROOM,
+        resource.RLIMIT_DATA: data_limit(limits),
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_MSGQUEUE: 0,
         resource.RLIMIT_MEMLOCK: 0,
