@@ -17,6 +17,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
@@ -67,7 +68,7 @@ def _leave(number: int, frame: FrameType | None) -> None:
 
 def _attend(spawn: Spawn, control: socket.socket, fds: Sequence[int]) -> None:
     private = tempfile.mkdtemp(prefix="graders-") if spawn.isolation == "process" else None
-    inner = 0
+    inner, ended = 0, None
     try:
         report, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
@@ -81,13 +82,23 @@ def _attend(spawn: Spawn, control: socket.socket, fds: Sequence[int]) -> None:
         for number in fds:
             os.close(number)
         ended = _watch(inner, report, control, spawn.limits, private)
-        if ended is not None:
-            _say(control, Ended(exit=ended))
     finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the zygote's end must not cut the tidying short
         if inner:
             _end_all(inner)
         if private:
-            shutil.rmtree(private, ignore_errors=True)
+            _remove(private)
+    if ended is not None:  # last, so that who hears of the end finds nothing left
+        _say(control, Ended(exit=ended))
+
+
+def _remove(private: str) -> None:
+    """Remove a folder whose owner may have locked parts of it. Nobody is left inside to swap a symlink in."""
+    for parent, folders, _ in os.walk(private):
+        for path in (Path(parent, name) for name in folders):
+            if not path.is_symlink():
+                path.chmod(0o700)
+    shutil.rmtree(private, ignore_errors=True)
 
 
 def _bear(

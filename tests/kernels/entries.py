@@ -94,3 +94,11 @@ def cache(argument: dict[str, Any], fds: list[int]) -> None:
         os.write(fds[0], b"written")
     except OSError as error:
         os.write(fds[0], type(error).__name__.encode())
+
+
+def locked(argument: dict[str, Any], fds: list[int]) -> None:
+    """Leave a folder that nobody may enter, and say where."""
+    Path("locked/inner").mkdir(parents=True)
+    Path("locked/inner/file").write_text("x")
+    Path("locked").chmod(0)
+    os.write(fds[0], str(Path.cwd()).encode())

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from conftest import FOLDER, Pipe
@@ -50,6 +51,14 @@ def test_orphans_of_a_killed_warden_die(zygote: Zygote, level: str, pipe: Pipe) 
         assert ended is not None
         assert ended.kind == "lost"
         assert pipe.read() == b""
+
+
+def test_private_folder_goes(zygote: Zygote, level: str, pipe: Pipe) -> None:
+    """Once the end is told, the private folder is gone, files without permissions included."""
+    with zygote.spawn(Spawn(entry="entries:locked", isolation=level), [pipe.given]) as child:
+        folder = Path(pipe.read().decode())
+        assert child.wait(10) is not None
+        assert not folder.exists()
 
 
 _CLIENT = """
