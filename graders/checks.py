@@ -116,7 +116,8 @@ def expect(
     Args:
         actual: a number, string, container or array of any shape, as the student's code made it.
         wanted: the value it should be; nothing is broadcast, and NaN equals NaN.
-        rtol, atol: tolerance; by default it follows the coarser dtype of the two (see `compare.tolerance`).
+        rtol: relative tolerance; by default it follows the coarser dtype of the two (see `compare.tolerance`).
+        atol: absolute tolerance, likewise.
         dtype: when given, `actual` must have exactly this dtype.
         misconceptions: wrong values that explain themselves, each with a sentence for the student.
 

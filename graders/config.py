@@ -39,6 +39,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     course: Path
     course_id: str
+    db_url: str
     examine: str
     isolation: str
     cell_timeout_s: int
@@ -71,9 +72,12 @@ def load(course: Path) -> Settings:
     except TraitError as error:
         raise SettingsError(f"{course / 'course_config.py'}: {error}") from None
     named = {name: getattr(values, name) for name in known - {"answers", "targets"}}
-    course_id = str(config.get("CourseDirectory", Config()).get("course_id", "") or course.name)
+    directory = config.get("CourseDirectory", Config())
+    course_id, db_url = (str(directory.get(name, "")) for name in ("course_id", "db_url"))
     targets = {"cpu": {}} | dict(values.targets)
-    return Settings(course=course, course_id=course_id, answers=course / values.answers, targets=targets, **named)
+    return Settings(
+        course=course, course_id=course_id, db_url=db_url, answers=course / values.answers, targets=targets, **named
+    )
 
 
 def _read(course: Path) -> Config:

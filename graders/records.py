@@ -300,8 +300,21 @@ _REPORT = msgspec.json.Decoder(Report)
 
 
 def to_json(record: object) -> bytes:
-    """Encode a record as one line of JSON, points as plain numbers."""
-    return _JSON.encode(record)
+    """Encode a record as one line of JSON, points as plain numbers. Half an emoji becomes a question mark."""
+    try:
+        return _JSON.encode(record)
+    except UnicodeEncodeError:
+        return _JSON.encode(_whole_characters(msgspec.to_builtins(record, builtin_types=(Decimal,))))
+
+
+def _whole_characters(value: object) -> object:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_whole_characters(key): _whole_characters(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_whole_characters(item) for item in value]
+    return value
 
 
 def report_from_json(data: bytes) -> Report:

@@ -116,7 +116,7 @@ def read_files(folder: Path, links: list[str] | None = None) -> dict[str, bytes]
                 raise SubmissionError(
                     f"{relative} has {status.st_size:,} bytes; at most {MAX_FILE_BYTES:,} are accepted."
                 )
-            with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as stream:
+            with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as stream:
                 files[relative] = stream.read(MAX_FILE_BYTES)
     return files
 

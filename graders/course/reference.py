@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import shutil
+from collections.abc import Iterable
 from decimal import Decimal
 from importlib.metadata import version
 from pathlib import Path
@@ -17,7 +18,9 @@ import msgspec
 
 from graders.errors import CourseError
 from graders.exam import plan
-from graders.exam.session import Conditions, examine
+from graders.exam.ownership import defined
+from graders.exam.pair import Conditions
+from graders.exam.session import examine
 from graders.kernels.nursery import Zygote
 from graders.records import Assignment, Ended, Outcome, Reference, ReleasedCell, Role, Run, Submission, SubmittedCell
 
@@ -30,18 +33,47 @@ def establish(course: Path, assignment: Assignment, conditions: Conditions, zygo
     """
     path = course / ".graders" / "reference" / f"{assignment.sha256}.json"
     caches = cache_folders(course, assignment)
-    if path.is_file() and all(folder.is_dir() for folder in caches.values()):
+    if path.is_file() and all(caches[role].is_dir() for role in ("candidate", "examiner")):
         return msgspec.json.decode(path.read_bytes(), type=Reference)
-    for folder in caches.values():
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True, mode=0o755)
+    _open_caches(caches.values())
     filling = msgspec.structs.replace(conditions, fill_caches=True, candidate_cache=None, examiner_cache=None)
-    found = run_solution(assignment, _with(filling, examiner_cache=caches["examiner"]), zygote)
+    found = run_solution(
+        assignment, _with(filling, candidate_cache=caches["solution"], examiner_cache=caches["examiner"]), zygote
+    )
+    _share_library_programs(assignment, caches["solution"], caches["candidate"])
     blank = _handed_in(assignment, [cell.released for cells in assignment.notebooks.values() for cell in cells])
     examine(plan.seal(assignment, blank), _with(filling, candidate_cache=caches["candidate"]), zygote)
+    for folder in caches.values():
+        folder.chmod(0o755)
+    shutil.rmtree(caches["solution"])
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(msgspec.json.encode(found))
     return found
+
+
+def _open_caches(folders: Iterable[Path]) -> None:
+    """Make the folders anew. While they are filled, whoever the sandbox runs as may write; the folder above is private."""
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.parent.parent.mkdir(parents=True, exist_ok=True)
+        folder.parent.parent.chmod(0o700)
+        folder.mkdir(parents=True)
+        folder.chmod(0o777)
+
+
+def _share_library_programs(assignment: Assignment, solution: Path, candidate: Path) -> None:
+    """Let candidates have the programs of single JAX operations and of released functions that the solution compiled.
+
+    A program's file is named after its function, so whatever an answer or a test defines stays behind, and so do lambdas.
+    """
+    secret = {"_lambda_", "_lambda"}
+    for cell in (cell for cells in assignment.notebooks.values() for cell in cells):
+        if cell.role in (Role.answer, Role.written, Role.test) and cell.cell_type == "code":
+            secret |= defined(cell.source)
+    for path in solution.iterdir():
+        name = path.name.removeprefix("jit_").rpartition("-cache")[0].rpartition("-")[0]
+        if name and name not in secret:
+            shutil.copyfile(path, candidate / path.name)
 
 
 def run_solution(assignment: Assignment, conditions: Conditions, zygote: Zygote) -> Reference:
@@ -54,7 +86,7 @@ def cache_folders(course: Path, assignment: Assignment) -> dict[str, Path]:
     """Where compiled programs are kept: for this version, these libraries and this kind of processor only."""
     parts = [assignment.sha256, version("jax"), version("jaxlib"), platform.python_version(), _processor()]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
-    return {role: course / ".graders" / "cache" / key / role for role in ("candidate", "examiner")}
+    return {role: course / ".graders" / "cache" / key / role for role in ("candidate", "examiner", "solution")}
 
 
 def with_caches(conditions: Conditions, course: Path, assignment: Assignment) -> Conditions:

@@ -23,7 +23,7 @@ def generate(course: Path, course_id: str, name: str) -> None:
     # In a process of its own: nbgrader changes the working directory, and it looks for alembic on PATH.
     here = str(Path(sys.executable).parent)
     environment = os.environ | {"PATH": os.pathsep.join(filter(None, (here, os.environ.get("PATH", ""))))}
-    arguments = [f"--CourseDirectory.course_id={course_id}", "--force", "--create"]
+    arguments = ["--force", "--create", *([f"--CourseDirectory.course_id={course_id}"] if course_id else [])]
     done = subprocess.run(
         [sys.executable, "-m", "nbgrader", "generate_assignment", name, *arguments],
         cwd=course,
@@ -45,8 +45,11 @@ def leaks(assignment: Assignment) -> list[str]:
     for name, cells in assignment.notebooks.items():
         shown = {line.strip() for cell in cells for line in cell.released.splitlines()}
         for cell in cells:
-            for line in sorted(_secret_lines(cell) & shown):
-                found.append(f"{name}, cell {cell.id or cell.position}: the released notebook holds the line {line!r}")
+            where = f"{name}, cell {cell.id or cell.position}"
+            found += [
+                f"{where}: the released notebook holds the line {line!r}"
+                for line in sorted(_secret_lines(cell) & shown)
+            ]
     return found
 
 

@@ -8,6 +8,7 @@ A host callback would put an address chosen by the candidate into this process, 
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -95,10 +96,15 @@ def count_operations(function: Any, args: Sequence[Any]) -> dict[str, int]:
     return dict(_inspect(jax.export.export(jax.jit(function))(*specs)))
 
 
+@functools.cache
+def _context() -> Any:
+    return mlir.make_ir_context()  # 5 ms each
+
+
 def _inspect(exported: jax.export.Exported) -> Counter[str]:
     """Count operations by name, and refuse custom calls that are not on the list."""
     counts: Counter[str] = Counter()
-    with mlir.make_ir_context():
+    with _context():
         module = mlir.ir.Module.parse(exported.mlir_module())
 
         def visit(operation: Any) -> Any:

@@ -12,14 +12,14 @@ from typing import Any
 from ipykernel.iostream import OutStream
 
 
-class CappedOutput(OutStream):  # type: ignore[misc]
+class CappedOutput(OutStream):
     """An OutStream that lets half the limit through and holds the last half until the cell ends."""
 
     limit_bytes = 200_000
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._start()
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
 
     def _start(self) -> None:
         self._passed = 0
@@ -27,10 +27,8 @@ class CappedOutput(OutStream):  # type: ignore[misc]
         self._held = 0
         self._tail: deque[str] = deque()
 
-    def write(self, string: str) -> int | None:
+    def write(self, string: str) -> int:
         """Pass on, hold, or drop; always claims to have written everything."""
-        if not isinstance(string, str):
-            return super().write(string)
         half = self.limit_bytes // 2
         room = half - self._passed
         if room > 0:
@@ -54,7 +52,7 @@ class CappedOutput(OutStream):  # type: ignore[misc]
     def set_parent(self, parent: Any) -> None:
         """A new cell begins: its budget is whole again."""
         self.release()
-        super().set_parent(parent)
+        super().set_parent(parent)  # type: ignore[no-untyped-call]
 
     def release(self) -> None:
         """A cell has ended: send what was held."""
@@ -62,5 +60,5 @@ class CappedOutput(OutStream):  # type: ignore[misc]
             text = "".join(self._tail)
             note = f"\n… {self._cut:,} characters were cut here …\n" if self._cut else ""
             super().write(note + text)
-            super().flush()
+            super().flush()  # type: ignore[no-untyped-call]
         self._start()

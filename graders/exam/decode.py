@@ -131,8 +131,10 @@ class Decoder:
 
 def _fill(container: Any, items: list[Any]) -> None:
     container.clear()
-    if isinstance(container, (dict, set)):
-        (dict.update if isinstance(container, dict) else set.update)(container, items)  # type: ignore[operator]
+    if isinstance(container, dict):
+        dict.update(container, items)
+    elif isinstance(container, set):
+        container.update(items)
     else:
         container.extend(items)
 

@@ -100,8 +100,9 @@ class Encoder:
                 type(value).__name__[:200], fields, [self.add(item) for item in tuple.__iter__(value)]
             )
         if isinstance(value, (tuple, frozenset)):
-            kind = "tuple" if isinstance(value, tuple) else "frozenset"
-            return wire.Sequence(kind, [self.add(item) for item in value], 0)
+            return wire.Sequence(
+                "tuple" if isinstance(value, tuple) else "frozenset", [self.add(item) for item in value], 0
+            )
         key, known = self._tables.key_of(value)
         return wire.Same(key) if known else self._contents(value, key)
 

@@ -77,17 +77,15 @@ class Examiner:
             self._peer.channel.close()
         self._peer = Peer(channel, 2, allows=grants, tell=False)
         self._peer.on_rebound = self._rebind
-        own = {"role": "examiner"} | place()
+        own: dict[str, object] = {"role": "examiner"} | place()
         try:
             told = self._peer.ask("place")
         except ChannelLost as lost:
             return control.Met((own,), str(lost))
-        other = (
-            {str(k): v if isinstance(v, (str, list)) else str(v) for k, v in told.items()}
-            if isinstance(told, dict)
-            else {}
-        )
-        return control.Met((own, {"role": "candidate"} | other))
+        other: dict[str, object] = {}
+        if isinstance(told, dict):
+            other = {str(k): v if isinstance(v, (str, list)) else str(v) for k, v in told.items()}
+        return control.Met((own, other | {"role": "candidate"}))
 
     def examine(self, told: control.Examine) -> control.Judged:
         """Run one test: every segment in order; a visible part that fails does not keep the hidden checks from running."""

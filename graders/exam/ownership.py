@@ -74,6 +74,13 @@ def parse(source: str) -> ast.Module | None:
         return None
 
 
+def defined(source: str) -> set[str]:
+    """Names of every function and class that a cell defines, at any depth."""
+    tree = parse(source)
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return {node.name for node in ast.walk(tree) if isinstance(node, kinds)} if tree else set()
+
+
 def bound(tree: ast.Module) -> set[str]:
     """Names that running the cell binds at module level."""
     return {name for _, binds in _uses(tree) for name in binds}

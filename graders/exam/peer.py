@@ -52,12 +52,25 @@ class Peer:
         self._allows = allows
         self._tell = tell
         self._watched: dict[str, Any] = {}
-        self._programs = transforms.Server()
+        self._server = transforms.Server()
+        self._plain_names: dict[tuple[int, str], Any] = {}
+        self.programs: dict[Any, transforms.Program] = {}
         self.tables = Tables(first_key, lambda ref: views.make(self, ref), lambda one: views.id_at(self, one))
 
     def ask(self, op: str, target: int = 0, *args: Any, **kwargs: Any) -> Any:
         """Ask the other side for `op` with its object `target` and return the value of the answer."""
         return self.request(op, target, args, kwargs)[0]
+
+    def plain_name(self, target: int, name: str) -> Any:
+        """`__name__` and its like, which JAX reads of every function again and again, asked for once."""
+        if (target, name) not in self._plain_names:
+            try:
+                self._plain_names[target, name] = self.ask("attr", target, name)
+            except AttributeError:
+                self._plain_names[target, name] = _MISSING
+        if self._plain_names[target, name] is _MISSING:
+            raise AttributeError(name)
+        return self._plain_names[target, name]
 
     def request(
         self,
@@ -175,7 +188,7 @@ class Peer:
             raise LookupError("an object that was never handed out")
         target = self.tables.objects[ask.target]
         if ask.op in ("apply", "export"):
-            return self._programs.run(ask, target, args)
+            return self._server.run(ask, target, args)
         return views.OPERATIONS[ask.op](target, *args, **kwargs), b""
 
     def _names(self, names: Sequence[str]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ student's text stand where the instructor's belongs; each repair is a flag in pl
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Sequence
 
@@ -66,7 +67,7 @@ def seal(assignment: Assignment, submission: Submission) -> ExamPlan:
         handed_in = submission.notebooks.get(name)
         if handed_in is None:
             handed_in = tuple(SubmittedCell(cell.cell_type, cell.released, cell.id) for cell in cells)
-        plans.append(_plan(name, cells, handed_in, owners(cells, modules), flags))
+        plans.append(_plan(name, cells, handed_in, flags, tuple(modules)))
     flags += _file_flags(assignment, submission)
     files = _files(assignment, submission)
     return ExamPlan(submission.student, assignment.name, tuple(plans), files, assignment.files, tuple(flags))
@@ -90,25 +91,38 @@ def segments(source: str) -> tuple[Segment, ...]:
     return tuple(parts)
 
 
+class Tests(Record):
+    """What follows from the author's cells alone, for every test of a notebook: its names and its segments."""
+
+    names: dict[str, Names]
+    segments: dict[str, tuple[Segment, ...]]
+
+
+@functools.lru_cache(maxsize=64)
+def _tests(cells: tuple[ReleasedCell, ...], modules: tuple[str, ...]) -> Tests:
+    tests = [cell for cell in cells if cell.role is Role.test and cell.cell_type == "code" and cell.id]
+    return Tests(owners(cells, modules), {cell.id or "": segments(cell.source) for cell in tests})
+
+
 def _plan(
     name: str,
-    cells: Sequence[ReleasedCell],
+    cells: tuple[ReleasedCell, ...],
     handed_in: Sequence[SubmittedCell],
-    names: dict[str, Names],
     flags: list[Flag],
+    modules: tuple[str, ...],
 ) -> NotebookPlan:
     known = {cell.id: cell for cell in cells if cell.id}
     groups = _groups(known, handed_in, flags)
+    tests = _tests(cells, modules)
     answers: dict[str, list[str]] = {}
     steps: list[Step] = []
 
-    def add(source: str, role: Role, cell_type: str, author: bool, identity: str | None = None) -> None:
-        tested = role is Role.test and cell_type == "code"
-        parts = segments(source) if tested else ()
-        owned = names.get(identity) if identity and tested else None
-        steps.append(Step(len(steps), cell_type, source, author, role, identity, owned, parts))
+    def add(source: str, role: Role, cell_type: str, author: bool, id: str | None = None) -> None:
+        parts = tests.segments.get(id or "", ()) if role is Role.test else ()
+        owned = tests.names.get(id or "") if role is Role.test else None
+        steps.append(Step(len(steps), cell_type, source, author, role, id, owned, parts))
 
-    for text in groups.get(None, ([], []))[1]:
+    for text in groups[None][1]:
         add(text.source, Role.plain, text.cell_type, False)
     for identity, cell in known.items():
         own, extras = groups.get(identity, ([], []))

@@ -84,19 +84,27 @@ def call(peer: Peer, target: int, args: tuple[Any, ...], kwargs: dict[str, Any])
     leaves, tree = jax.tree.flatten((args, kwargs))
     traced = [leaf for leaf in leaves if isinstance(leaf, jax.core.Tracer)]
     holes = iter(range(len(traced)))
-    template = jax.tree.unflatten(
-        tree, [Hole(next(holes)) if isinstance(leaf, jax.core.Tracer) else leaf for leaf in leaves]
-    )
-    program = Program(peer, target, template)
+    filled = [Hole(next(holes)) if isinstance(leaf, jax.core.Tracer) else leaf for leaf in leaves]
+    program = _program(peer, target, tree, filled)
     results = view_call.bind(*traced, program=program, chain=())
     return fill(program.result, results)
 
 
 def operations(peer: Peer, target: int, args: tuple[Any, ...]) -> dict[str, int]:
     """Operation counts of the other side's program for arguments of these shapes and dtypes."""
-    template = (tuple(Hole(index) for index in range(len(args))), {})
-    avals = tuple(artifacts.aval_of(jnp.asarray(one)) for one in args)
-    return Program(peer, target, template).artifact((), avals).operations
+    leaves, tree = jax.tree.flatten((args, {}))
+    avals = tuple(artifacts.aval_of(jnp.asarray(one)) for one in leaves)
+    program = _program(peer, target, tree, [Hole(index) for index in range(len(leaves))])
+    return program.artifact((), avals).operations
+
+
+def _program(peer: Peer, target: int, tree: Any, leaves: list[Any]) -> Program:
+    """The program of a call; the same call again is the same program, as a second jax.jit of one function traces once."""
+    template = jax.tree.unflatten(tree, leaves)
+    if not all(isinstance(leaf, (Hole, bool, int, float, str)) for leaf in leaves):
+        return Program(peer, target, template)
+    key = (target, tree, tuple((type(leaf), leaf) for leaf in leaves))
+    return peer.programs.setdefault(key, Program(peer, target, template))
 
 
 def admitted(data: bytes, avals: Avals) -> artifacts.Artifact:
@@ -127,15 +135,17 @@ def _inexact(aval: Any) -> bool:
     return bool(jax.dtypes.issubdtype(aval.dtype, np.inexact))
 
 
-@view_call.def_impl
 def _impl(*arrays: Any, program: Program, chain: Chain) -> list[jax.Array]:
     return program.apply(chain, arrays)
 
 
-@view_call.def_abstract_eval
 def _abstract_eval(*avals: Any, program: Program, chain: Chain) -> list[Any]:
     wanted = tuple(artifacts.aval_of(jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type)) for a in avals)
     return [_shaped(aval) for aval in program.out_avals(chain, wanted)]
+
+
+view_call.def_impl(_impl)
+view_call.def_abstract_eval(_abstract_eval)
 
 
 def _traced(*arrays: Any, program: Program, chain: Chain) -> Any:

@@ -40,18 +40,19 @@ def dtype_name(dtype: Any) -> str:
     """The name under which a dtype crosses, or raise `WireError` when it cannot."""
     if jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key):
         return f"key:{jax.random.key_impl(jnp.empty((0,), dtype=dtype))}"
-    dtype = np.dtype(dtype)
-    if dtype.name in _EXTENDED:
-        return dtype.name
-    if dtype.kind not in "biufcmMSU" or dtype.hasobject:
-        raise WireError(f"an array of dtype {dtype} cannot cross")
-    return dtype.str
+    plain: np.dtype[Any] = np.dtype(dtype)
+    if plain.name in _EXTENDED:
+        return str(plain.name)
+    if plain.kind not in "biufcmMSU" or plain.hasobject:
+        raise WireError(f"an array of dtype {plain} cannot cross")
+    return str(plain.str)
 
 
 def dtype_named(name: str) -> np.dtype[Any]:
     """The dtype of that name; `WireError` for anything but plain numbers, strings and times."""
     if name in _EXTENDED:
-        return np.dtype(getattr(ml_dtypes, name))
+        return np.dtype(str(name))
+    dtype: np.dtype[Any] | None
     try:
         dtype = np.dtype(name) if _DTYPE.match(name) else None
     except (TypeError, ValueError):
@@ -66,9 +67,15 @@ def array_node(value: Any, key: int = 0) -> wire.Array:
     if isinstance(value, jax.Array):
         data = np.asarray(value)
         return wire.Array("jax", dtype_name(data.dtype), list(data.shape), data.tobytes(), bool(value.weak_type), 0)
-    kind = "scalar" if isinstance(value, np.generic) else "numpy"
     plain = np.asarray(value)
-    return wire.Array(kind, dtype_name(plain.dtype), list(plain.shape), plain.tobytes(), False, key)
+    return wire.Array(
+        "scalar" if isinstance(value, np.generic) else "numpy",
+        dtype_name(plain.dtype),
+        list(plain.shape),
+        plain.tobytes(),
+        False,
+        key,
+    )
 
 
 def array_value(node: wire.Array) -> Any:
@@ -95,7 +102,8 @@ def _jax_array(plain: np.ndarray[Any, Any], weak: bool) -> jax.Array:
     with jax.enable_x64(np.zeros((), plain.dtype).real.dtype.itemsize > 4):
         if weak and plain.dtype.kind in "ifc":
             # jnp.full with a Python number is weakly typed, and .at[].set keeps that: the public way to a weak array.
-            return jnp.full(plain.shape, {"i": 0, "f": 0.0, "c": 0j}[plain.dtype.kind]).at[...].set(plain)
+            weakly: jax.Array = jnp.full(plain.shape, {"i": 0, "f": 0.0, "c": 0j}[plain.dtype.kind]).at[...].set(plain)
+            return weakly
         return jnp.asarray(plain)
 
 
@@ -107,9 +115,10 @@ def key_node(value: jax.Array, data: int) -> wire.PRNGKey:
 def key_value(node: wire.PRNGKey, data: Any) -> jax.Array:
     """Rebuild a typed PRNG key array from its implementation's name and its key data."""
     try:
-        return jax.random.wrap_key_data(jnp.asarray(data), impl=node.impl)
+        key: jax.Array = jax.random.wrap_key_data(jnp.asarray(data), impl=node.impl)
     except Exception as error:
         raise WireError(f"not a PRNG key: {error}") from None
+    return key
 
 
 def symbol_node(value: Any) -> wire.Symbol | None:

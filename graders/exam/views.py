@@ -63,6 +63,8 @@ class View:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_graders_") or (name.startswith("__") and name not in _PLAIN_NAMES):
             raise AttributeError(name)
+        if name in _PLAIN_NAMES:
+            return self._graders_peer.plain_name(self._graders_id, name)
         return self._ask("attr", name)
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -47,10 +47,14 @@ class Surrogates(Node, tag="S"):
 
 
 class Bytes(Node, tag="Z"):
+    """A bytes object."""
+
     data: bytes
 
 
 class Complex(Node, tag="C"):
+    """A complex number."""
+
     real: float
     imag: float
 
@@ -64,6 +68,8 @@ class Sequence(Node, tag="L"):
 
 
 class Mapping(Node, tag="M"):
+    """A dict or one of its standard kinds, always kept in step."""
+
     kind: Literal["dict", "OrderedDict", "defaultdict", "Counter"]
     keys: Items
     values: Items
@@ -71,6 +77,8 @@ class Mapping(Node, tag="M"):
 
 
 class NamedTuple(Node, tag="N"):
+    """A named tuple, rebuilt from the names of its fields."""
+
     name: Name
     fields: list[Name]
     items: Items
@@ -97,6 +105,8 @@ class Array(Node, tag="A"):
 
 
 class PRNGKey(Node, tag="K"):
+    """A typed key array: its implementation and, as an array node, its key data."""
+
     impl: Name
     data: Index
 
@@ -109,6 +119,8 @@ class Symbol(Node, tag="Y"):
 
 
 class Span(Node, tag="P"):
+    """A slice or a range."""
+
     kind: Literal["slice", "range"]
     start: Index
     stop: Index

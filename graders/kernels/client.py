@@ -8,7 +8,6 @@ A candidate knows its own key and can forge every reply. What it forges here is 
 
 from __future__ import annotations
 
-import re
 import time
 from typing import Any
 
@@ -17,14 +16,13 @@ from jupyter_client.manager import KernelManager
 
 from graders.errors import InfrastructureError
 from graders.kernels.births import Exit, Limits
+from graders.kernels.nursery import Child
+from graders.kernels.outputs import Outputs
 from graders.records import Ended, Problem, Record
 
 _START_S = 60.0
 _GRACE_S = 1.5  # how long an interrupted cell has to stop before its kernel is killed
 _MAX_MESSAGE_BYTES = 16 * 2**20
-# Nothing of a candidate is ever rendered as HTML, so HTML, SVG, LaTeX, Markdown and scripts are not kept at all.
-_KEPT_TYPES = ("text/plain", "image/png", "image/jpeg")
-_ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Start(Record):
@@ -52,108 +50,56 @@ class CellEnd(Record):
     alive: bool
 
 
-class Outputs:
-    """Output of one cell, head and tail kept within a limit of bytes."""
-
-    def __init__(self, limit_bytes: int) -> None:
-        self._limit = limit_bytes
-        self._used = 0
-        self._items: list[dict[str, Any]] = []
-        self.cut_bytes = 0
-
-    def add(self, kind: str, content: dict[str, Any]) -> Problem | None:
-        """Take one message in; an error message also comes back as a `Problem`."""
-        if kind == "stream":
-            self._stream("stderr" if content.get("name") == "stderr" else "stdout", str(content.get("text", "")))
-        elif kind in ("display_data", "execute_result"):
-            self._display(kind, content)
-        elif kind == "error":
-            lines = [str(line) for line in content.get("traceback", [])][:200]
-            name, message = str(content.get("ename", ""))[:200], str(content.get("evalue", ""))[:20_000]
-            item = {"output_type": "error", "ename": name, "evalue": message, "traceback": lines}
-            self._keep(item, len(message) + sum(map(len, lines)))
-            return Problem(_utf8(name), _utf8(message), _utf8(_ANSI.sub("", "\n".join(lines)))[-20_000:])
-        return None
-
-    def items(self) -> tuple[dict[str, object], ...]:
-        """nbformat 4 output dictionaries."""
-        if self.cut_bytes:
-            note = f"\n… {self.cut_bytes:,} bytes of output were cut …\n"
-            return (*self._items, {"output_type": "stream", "name": "stderr", "text": note})
-        return tuple(self._items)
-
-    def _stream(self, name: str, text: str) -> None:
-        room = max(0, self._limit - self._used)
-        kept = _utf8(text[:room])
-        self.cut_bytes += len(text) - len(text[:room])
-        if not kept:
-            return
-        self._used += len(kept)
-        if self._items and self._items[-1].get("name") == name:
-            self._items[-1]["text"] += kept
-        else:
-            self._items.append({"output_type": "stream", "name": name, "text": kept})
-
-    def _display(self, kind: str, content: dict[str, Any]) -> None:
-        data = content.get("data")
-        if not isinstance(data, dict):
-            return
-        kept = {t: _utf8(data[t]) for t in _KEPT_TYPES if isinstance(data.get(t), str)}
-        item: dict[str, Any] = {"output_type": kind, "data": kept, "metadata": {}}
-        if kind == "execute_result":
-            item["execution_count"] = None
-        if kept:
-            self._keep(item, sum(map(len, kept.values())))
-
-    def _keep(self, item: dict[str, Any], size: int) -> None:
-        if self._used + size > self._limit * 4:  # a picture may be larger than text
-            self.cut_bytes += size
-            return
-        self._used += size
-        self._items.append(item)
-
-
 class Kernel:
     """One running kernel. Close it, or use it as a context manager."""
 
     def __init__(self, start: Start, output_bytes: int) -> None:
         self._output_bytes = output_bytes
         self._manager = KernelManager(kernel_name="graders-sandbox")
-        self._shell = self._iopub = None
+        self._sockets: list[zmq.Socket[bytes]] = []
         options = {
             f: getattr(start, f) for f in ("limits", "isolation", "files", "hook", "seed", "cache", "cache_writable")
         }
         options |= {"fds": list(start.fds), "options": start.options, "outstream": start.outstream}
         try:
             self._manager.start_kernel(spawn_options=options)
-            self._child = self._manager.provisioner.child
+            self._child = self._born()
             self.walls = self._child.walls
             self._connect()
         except BaseException:
             self.close()
             raise
 
+    def _born(self) -> Child:
+        child = getattr(self._manager.provisioner, "child", None)
+        if not isinstance(child, Child):
+            raise InfrastructureError("The kernel was not started by the sandbox provisioner. Run make setup again.")
+        return child
+
     def _connect(self) -> None:
         self._session = self._manager.session
-        context = zmq.Context.instance()
-        self._shell, self._iopub = context.socket(zmq.DEALER), context.socket(zmq.SUB)
-        for socket, channel in ((self._shell, "shell"), (self._iopub, "iopub")):
+        context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
+        self._poller = zmq.Poller()
+        for kind, channel in ((zmq.DEALER, "shell"), (zmq.SUB, "iopub")):
+            socket = context.socket(kind)
+            self._sockets.append(socket)
             socket.linger = 0
             socket.setsockopt(zmq.MAXMSGSIZE, _MAX_MESSAGE_BYTES)
-            if channel == "iopub":
+            if kind == zmq.SUB:
                 socket.setsockopt(zmq.SUBSCRIBE, b"")
             socket.connect(self._manager._make_url(channel))
-        self._poller = zmq.Poller()
-        for watched in (self._shell, self._iopub, self._child.fileno()):
-            self._poller.register(watched, zmq.POLLIN)
-        # The welcome proves that the subscription stands; without it the first outputs could be lost.
+            self._poller.register(socket, zmq.POLLIN)
+        self._shell, self._iopub = self._sockets
+        self._poller.register(self._child.fileno(), zmq.POLLIN)
+        self._await_welcome()
+
+    def _await_welcome(self) -> None:
+        """The welcome proves that the subscription stands; without it the first outputs could be lost."""
         deadline = time.monotonic() + _START_S
-        while time.monotonic() < deadline:
+        while time.monotonic() < deadline and self.exit() is None:
             for socket, message in self._messages(deadline):
                 if socket is self._iopub and message["msg_type"] == "iopub_welcome":
                     return
-            if self.exit() is not None:
-                break
         raise InfrastructureError(
             f"A kernel did not come up within {_START_S:.0f} s: {self.exit()}. It is tried again."
         )
@@ -218,15 +164,14 @@ class Kernel:
 
     def _messages(self, deadline: float) -> list[tuple[Any, dict[str, Any]]]:
         """What has arrived, waiting for a first message until `deadline`. Malformed messages are dropped."""
-        found = []
-        wait_ms = max(0.0, deadline - time.monotonic()) * 1000
-        for socket, _ in self._poller.poll(wait_ms):
-            while isinstance(socket, zmq.Socket) and len(found) < 1000:
+        found: list[tuple[Any, dict[str, Any]]] = []
+        ready = dict(self._poller.poll(int(max(0.0, deadline - time.monotonic()) * 1000)))
+        for socket in self._sockets:
+            while socket in ready and len(found) < 1000:
                 try:
-                    frames = socket.recv_multipart(zmq.NOBLOCK)
+                    message = self._parse(socket.recv_multipart(zmq.NOBLOCK))
                 except zmq.Again:
                     break
-                message = self._parse(frames)
                 if message is not None:
                     found.append((socket, message))
         return found
@@ -234,27 +179,24 @@ class Kernel:
     def _parse(self, frames: list[bytes]) -> dict[str, Any] | None:
         try:
             _, parts = self._session.feed_identities(frames)
-            message = self._session.deserialize(parts)
-            well_formed = isinstance(message["content"], dict) and isinstance(message["parent_header"], dict)
-            return message if well_formed and isinstance(message["msg_type"], str) else None
+            message: dict[str, Any] = self._session.deserialize(parts)
+            kinds = (message["content"], dict), (message["parent_header"], dict), (message["msg_type"], str)
+            return message if all(isinstance(one, kind) for one, kind in kinds) else None
         except (ValueError, TypeError, KeyError, IndexError, RecursionError, AttributeError):
             return None
 
     def close(self) -> Exit | None:
         """End the kernel, let go of everything, and say how it ended."""
-        for socket in (self._shell, self._iopub):
-            if socket is not None:
-                socket.close(0)
-        self._shell = self._iopub = None
+        while self._sockets:
+            self._sockets.pop().close(0)
         if not self._manager.has_kernel:
             return None
-        child = self._manager.provisioner.child
-        if child is not None:
-            child.kill()
-            found: Exit | None = child.wait(10)
+        child = self._born()
+        child.kill()
+        found = child.wait(10)
         self._manager.shutdown_kernel(now=True)
         self._manager.cleanup_resources()
-        return found if child is not None else None
+        return found
 
     def __enter__(self) -> Kernel:
         return self
@@ -277,7 +219,3 @@ def _request(source: str) -> dict[str, object]:
         "allow_stdin": False,
         "stop_on_error": False,
     }
-
-
-def _utf8(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()

@@ -14,10 +14,10 @@ _SIGNS = {"passed": "✓", "failed": "✗", "not_run": "–", "broken": "!"}
 
 def executed(assignment: Assignment, plan: NotebookPlan, run: Run, report: Report) -> dict[str, object]:
     """One notebook as it was examined."""
-    known = {cell.id: cell for cell in assignment.notebooks[plan.name] if cell.id}
+    known: dict[str | None, ReleasedCell] = {cell.id: cell for cell in assignment.notebooks[plan.name] if cell.id}
     cells = {(plan.name, one.position): one for one in run.cells if one.notebook == plan.name}
-    tests = {one.id: one for one in run.tests}
-    results = {one.id: one for one in report.exercises}
+    tests: dict[str | None, TestRun] = {one.id: one for one in run.tests}
+    results: dict[str | None, ExerciseResult] = {one.id: one for one in report.exercises}
     made = []
     for number, step in enumerate(plan.steps):
         outputs: list[object] = []
@@ -35,7 +35,12 @@ def _cell(number: int, step: Step, known: ReleasedCell | None, outputs: list[obj
     if known is not None:
         metadata["nbgrader"] = _nbgrader(known)
         metadata["graders"] = {"kind": known.kind.value, "outcome": known.outcome}
-    cell = {"id": f"step-{number}", "cell_type": step.cell_type, "metadata": metadata, "source": step.source}
+    cell: dict[str, object] = {
+        "id": f"step-{number}",
+        "cell_type": step.cell_type,
+        "metadata": metadata,
+        "source": step.source,
+    }
     if step.cell_type == "code":
         cell |= {"execution_count": None, "outputs": outputs}
     return cell

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 
+from graders.errors import InfrastructureError
 from graders.kernels.nursery import Zygote
 from graders.run import pipeline
 from graders.run.pipeline import Course, Graded, Job
@@ -26,7 +27,8 @@ def _start(course: Course) -> None:
 
 
 def _grade(job: Job) -> Graded:
-    assert _course is not None and _zygote is not None
+    if _course is None or _zygote is None:
+        raise InfrastructureError("A worker was asked to grade before it had started.")
     return pipeline.grade(job, _course, _zygote)
 
 

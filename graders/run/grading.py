@@ -129,7 +129,7 @@ def unchanged(course: Path, job: Job, wanted: Course) -> Report | None:
 def _gradebook(settings: Settings) -> Iterator[Callable[[Graded], None]]:
     """A writer in a process of its own: nbgrader takes 2.5 s to import, which passes beside the grading."""
     context = multiprocessing.get_context("spawn")
-    start = (settings.course, settings.course_id)
+    start = (settings.course, settings.db_url, settings.course_id)
     with ProcessPoolExecutor(1, mp_context=context, initializer=_open, initargs=start) as pool:
         pending = []
 
@@ -145,9 +145,9 @@ def _gradebook(settings: Settings) -> Iterator[Callable[[Graded], None]]:
 _writer: Writer | None = None
 
 
-def _open(course: Path, course_id: str) -> None:
+def _open(course: Path, db_url: str, course_id: str) -> None:
     global _writer
-    _writer = Writer(course, course_id=course_id).__enter__()
+    _writer = Writer(course, db_url, course_id).__enter__()
 
 
 def _store(one: Report) -> None:

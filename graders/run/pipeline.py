@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import platform
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 
@@ -17,7 +16,8 @@ from graders.config import Settings
 from graders.course.notebooks import read_submission
 from graders.errors import InfrastructureError, SubmissionError
 from graders.exam import plan
-from graders.exam.session import PRELOAD, Conditions, examine
+from graders.exam.pair import PRELOAD, Conditions
+from graders.exam.session import examine
 from graders.kernels import provisioner
 from graders.kernels.nursery import PRELOAD as KERNEL_PRELOAD
 from graders.kernels.nursery import Limits, Zygote
@@ -54,7 +54,7 @@ class Graded(Record):
     """The report of one submission, and its executed notebooks as nbformat 4 dictionaries by name."""
 
     report: Report
-    notebooks: dict[str, dict[str, Any]] = {}
+    notebooks: dict[str, dict[str, object]] = msgspec.field(default_factory=dict)
 
 
 def conditions_of(settings: Settings, isolation: str | None = None) -> Conditions:

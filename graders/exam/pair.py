@@ -1,0 +1,192 @@
+"""The two processes of one examination: a candidate that runs cells, an examiner that runs tests, and the line between.
+
+Comes in: what the folders hold and under which conditions. Goes out: how cells ended and what tests came to. Must not:
+decide what the end of a process means for a score.
+"""
+
+from __future__ import annotations
+
+import socket
+
+from graders.errors import InfrastructureError
+from graders.exam import control
+from graders.exam.plan import ExamPlan
+from graders.kernels.births import Exit, Limits, Spawn
+from graders.kernels.client import CellEnd, Kernel, Start
+from graders.kernels.nursery import Child, Zygote
+from graders.records import Place, Record
+
+HOOK = "graders.exam.candidate:install"
+OUTSTREAM = "graders.exam.capped.CappedOutput"
+PRELOAD = ("graders.exam.candidate", "graders.exam.examiner")
+_OVERRUN_S = 3.0  # how long an examiner has to answer once its candidate is gone
+_MEET_S = 60.0
+
+
+class Conditions(Record):
+    """What holds for every examination of a course. Caches are folders of compiled programs, read-only inside.
+
+    No solution is in the candidates' cache (see `graders.course.reference`). `seed` seeds random and numpy.random.
+    """
+
+    isolation: str
+    limits: Limits
+    cell_timeout_s: float
+    submission_timeout_s: float
+    output_bytes: int
+    seed: int = 0
+    candidate_cache: str | None = None
+    examiner_cache: str | None = None
+    fill_caches: bool = False
+
+
+class Answer(Record):
+    """What came back for a test: `judged` is None when the examiner died or never answered; `late` when time ran out."""
+
+    judged: control.Judged | None
+    late: bool
+    exit: Exit | None
+    printed: str
+
+
+class Pair:
+    """A candidate and an examiner that have met. Either may be lost; `start` replaces what is missing."""
+
+    def __init__(self, plan: ExamPlan, conditions: Conditions, zygote: Zygote) -> None:
+        self._plan = plan
+        self._conditions = conditions
+        self._zygote = zygote
+        self._kernel: Kernel | None = None
+        self._examiner: Child | None = None
+        self._control: socket.socket | None = None
+        self.places: tuple[Place, ...] = ()
+        self.cpu_s = 0.0
+
+    @property
+    def alive(self) -> bool:
+        """Whether there is a candidate that can run a cell."""
+        return self._kernel is not None
+
+    def start(self) -> None:
+        """Bear a candidate, and an examiner if there is none, and let them meet.
+
+        Raises:
+            IsolationError: the walls cannot be had.
+            InfrastructureError: one of them did not come up.
+        """
+        if self._examiner is None:
+            self._control, theirs = socket.socketpair()
+            with theirs:
+                self._examiner = self._zygote.spawn(self._examiner_spawn(), [theirs.fileno()])
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            self._kernel = Kernel(self._candidate_start(theirs.fileno()), self._conditions.output_bytes)
+            control.send(self._line(), control.Meet(), (ours.fileno(),))
+        told = self._receive(_MEET_S)
+        if not isinstance(told, control.Met):
+            raise InfrastructureError(
+                "The examiner did not meet its candidate in time. The examination is tried again."
+            )
+        if told.lost is not None:
+            raise InfrastructureError(f"The candidate was lost before its first cell: {told.lost}. It is tried again.")
+        walls = {"examiner": self._examiner.walls, "candidate": self._kernel.walls}
+        self.places = self.places or tuple(_place(one, walls[str(one["role"])]) for one in told.places)
+
+    def run(self, source: str, timeout_s: float) -> CellEnd:
+        """Run one cell in the candidate; a candidate that is dead afterwards is let go of."""
+        if self._kernel is None:
+            raise InfrastructureError("There is no candidate to run a cell in.")
+        end = self._kernel.run(source, timeout_s)
+        if not end.alive:
+            self.end_candidate()
+        return end
+
+    def ask(self, test: control.Examine, timeout_s: float) -> Answer:
+        """Run one test in the examiner. When time runs out the candidate goes first: an examiner that waits for it
+        then answers at once, and one that does not is stuck itself and goes too.
+        """
+        if self._kernel is None:
+            raise InfrastructureError("There is no candidate to test.")
+        control.send(self._line(), test)
+        told = self._receive(timeout_s)
+        late = told is None and self._examiner is not None and self._examiner.wait(0) is None
+        if late:
+            self._kernel.kill()
+            told = self._receive(_OVERRUN_S)
+        judged = told if isinstance(told, control.Judged) else None
+        exit, printed = self._kernel.exit(), self._kernel.drain()
+        if judged is None:
+            self.end()
+        elif late or judged.candidate_lost is not None:
+            self.end_candidate()
+        return Answer(judged, late, exit, printed)
+
+    def end_candidate(self) -> None:
+        """End the candidate and all inside it."""
+        if self._kernel is not None:
+            gone = self._kernel.close()
+            self.cpu_s += gone.cpu_s if gone else 0.0
+            self._kernel = None
+
+    def end(self) -> None:
+        """End both."""
+        self.end_candidate()
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+        if self._examiner is not None:
+            self._examiner.kill()
+            gone = self._examiner.wait(10)
+            self.cpu_s += gone.cpu_s if gone else 0.0
+            self._examiner.close()
+            self._examiner = None
+
+    def _line(self) -> socket.socket:
+        if self._control is None:
+            raise InfrastructureError("There is no examiner to talk to.")
+        return self._control
+
+    def _receive(self, timeout_s: float) -> control.Told | None:
+        try:
+            return control.receive(self._line(), timeout_s)[0]
+        except EOFError:
+            return None
+
+    def _examiner_spawn(self) -> Spawn:
+        return Spawn(
+            entry="graders.exam.examiner:main",
+            files=self._plan.course_files,
+            limits=self._conditions.limits,
+            isolation=self._conditions.isolation,
+            seed=self._conditions.seed,
+            cache=self._conditions.examiner_cache,
+            cache_writable=self._conditions.fill_caches,
+        )
+
+    def _candidate_start(self, channel: int) -> Start:
+        return Start(
+            files=self._plan.files,
+            hook=HOOK,
+            options={"output_bytes": self._conditions.output_bytes},
+            fds=(channel,),
+            outstream=OUTSTREAM,
+            limits=self._conditions.limits,
+            isolation=self._conditions.isolation,
+            seed=self._conditions.seed,
+            cache=self._conditions.candidate_cache,
+            cache_writable=self._conditions.fill_caches,
+        )
+
+
+def _place(told: dict[str, object], walls: object) -> Place:
+    devices = told.get("devices")
+    return Place(
+        str(told["role"]),
+        str(told.get("platform", "")),
+        tuple(map(str, devices)) if isinstance(devices, list) else (),
+        str(getattr(walls, "level", "")),
+        tuple(getattr(walls, "held", ())),
+        str(told.get("python", "")),
+        str(told.get("jax", "")),
+        str(told.get("jaxlib", "")),
+    )
