@@ -64,6 +64,10 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("doctor", help="try each forbidden thing from inside and say which wall holds")
     verify = commands.add_parser("verify", help="check a report against its signature and its submission")
     verify.add_argument("file", type=Path, metavar="FILE")
+    bench = commands.add_parser("bench", help="cost per submission, beside nbgrader autograde in the same run")
+    bench.add_argument(
+        "--students", type=int, default=54, metavar="N", help="of which a quarter is hostile and left out"
+    )
     commands.add_parser("demo", help="a class of 24 on performance-02, simulated and graded")
     return parser
 
@@ -209,6 +213,25 @@ def _demo(options: argparse.Namespace) -> int:
     return 1 if wrong else 0
 
 
+def _bench(options: argparse.Namespace) -> int:
+    from graders.kernels.nursery import best_level
+    from graders.run import bench
+
+    level = best_level()
+    costs, honest = bench.measure(config.load(options.course), level, options.students)
+    table = Table(
+        "command", "CPU-s a submission", "wall-s a submission", title=f"{honest} honest submissions, walls: {level}"
+    )
+    for one in costs:
+        table.add_row(one.what, f"{one.cpu_s:.2f}", f"{one.wall_s:.2f}")
+    out.print(table)
+    ours, theirs = bench.medians(costs).values()
+    out.print(
+        f"Medians: {theirs.cpu_s / ours.cpu_s:.1f} times fewer CPU-seconds, {theirs.wall_s / ours.wall_s:.1f} times the throughput."
+    )
+    return 0
+
+
 def _print_reports(reports: Sequence[Report], what: dict[str, str] | None = None) -> None:
     table = Table("student", "status", "score", "exercises", "to look at", *(["what was handed in"] if what else []))
     for report in reports:
@@ -251,6 +274,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "doctor": _doctor,
     "verify": _verify,
     "demo": _demo,
+    "bench": _bench,
 }
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from graders.checks import Recorder, recording
 from graders.exam import control
 from graders.exam.peer import ChannelLost, Peer, place
 from graders.exam.plan import Segment
+from graders.kernels import birth
 from graders.records import Ended, Problem, TestRun
 
 _OUTPUT_CHARS = 100_000
@@ -38,6 +39,7 @@ def main(argument: dict[str, Any], fds: list[int]) -> None:
     """Serve the control socket `fds[0]` until it closes."""
     channel = socket.socket(fileno=fds[0])
     examiner = Examiner()
+    birth.opened()
     while True:
         try:
             told, received = control.receive(channel)

@@ -80,7 +80,7 @@ class Pair:
                 self._examiner = self._zygote.spawn(self._examiner_spawn(), [theirs.fileno()])
         ours, theirs = socket.socketpair()
         with ours, theirs:
-            self._kernel = Kernel(self._candidate_start(theirs.fileno()), self._conditions.output_bytes)
+            self._kernel = Kernel(self._candidate_start(theirs.fileno()), self._conditions.output_bytes, self._zygote)
             control.send(self._line(), control.Meet(), (ours.fileno(),))
         told = self._receive(_MEET_S)
         if not isinstance(told, control.Met):

@@ -16,7 +16,7 @@ from jupyter_client.manager import KernelManager
 
 from graders.errors import InfrastructureError
 from graders.kernels.births import Exit, Limits
-from graders.kernels.nursery import Child
+from graders.kernels.nursery import Child, Zygote
 from graders.kernels.outputs import Outputs
 from graders.records import Ended, Problem, Record
 
@@ -53,14 +53,14 @@ class CellEnd(Record):
 class Kernel:
     """One running kernel. Close it, or use it as a context manager."""
 
-    def __init__(self, start: Start, output_bytes: int) -> None:
+    def __init__(self, start: Start, output_bytes: int, zygote: Zygote) -> None:
         self._output_bytes = output_bytes
         self._manager = KernelManager(kernel_name="graders-sandbox")
         self._sockets: list[zmq.Socket[bytes]] = []
         options = {
             f: getattr(start, f) for f in ("limits", "isolation", "files", "hook", "seed", "cache", "cache_writable")
         }
-        options |= {"fds": list(start.fds), "options": start.options, "outstream": start.outstream}
+        options |= {"fds": list(start.fds), "options": start.options, "outstream": start.outstream, "zygote": zygote}
         try:
             self._manager.start_kernel(spawn_options=options)
             self._child = self._born()

@@ -22,18 +22,20 @@ from types import TracebackType
 import msgspec
 
 from graders.errors import GradersError, InfrastructureError, IsolationError
+from graders.kernels import xla
 from graders.kernels.births import LEVELS, Ended, Exit, Limits, Refused, Spawn, Started, Walls
 
 __all__ = ["LEVELS", "PRELOAD", "Child", "Exit", "Limits", "Spawn", "Walls", "Zygote", "best_level"]
 
 PRELOAD = ("numpy", "jax", "jax.numpy", "jax.export", "graders.kernels.kernel")
 _READY_S, _BIRTH_S, _END_S = 120.0, 30.0, 10.0
-_PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "LANG", "XLA_FLAGS", "JAX_ENABLE_X64", "SYSTEMROOT")
+_PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "LANG")
 _ENVIRONMENT = {
     "JAX_PLATFORMS": "cpu",
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     "TF_CPP_MIN_LOG_LEVEL": "3",  # jax 0.9.2 logs two lines per cache hit below that
+    "XLA_FLAGS": xla.flags(),
     "PYTHONHASHSEED": "0",
     "PYTHONDONTWRITEBYTECODE": "1",
 }

@@ -43,20 +43,6 @@ def shared_zygote() -> Zygote:
         return _shared
 
 
-def adopt(zygote: Zygote) -> None:
-    """Let the kernels of this process be born from a zygote that the caller started and will close."""
-    global _shared
-    with _shared_lock:
-        _shared = zygote
-
-
-def use_zygote(zygote: Zygote) -> None:
-    """Take `zygote` as the one of this process: it may have preloaded what a caller's hooks need."""
-    global _shared
-    with _shared_lock:
-        _shared = zygote
-
-
 def default_limits() -> Limits:
     """The limits of a course that sets none."""
     settings = Graders()

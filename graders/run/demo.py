@@ -7,6 +7,7 @@ Must not: touch the submissions or the gradebook of the course that it was calle
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import msgspec
 
@@ -25,16 +26,22 @@ CELL_TIMEOUT_S = 10
 
 def prepare(settings: Settings, isolation: str) -> tuple[Settings, tuple[Simulated, ...]]:
     """Make the course, release the lesson in it and let a class hand in. Returns the settings and who handed in what."""
+    own = msgspec.structs.replace(
+        make_course(settings, settings.course / ".graders" / "demo"), cell_timeout_s=CELL_TIMEOUT_S
+    )
+    releasing.release(own, ASSIGNMENT, isolation)
+    return own, simulate(own.course, read_assignment(own.course, ASSIGNMENT), own.answers, STUDENTS, seed=2)
+
+
+def make_course(settings: Settings, home: Path) -> Settings:
+    """A fresh course folder with the lesson in it. Raises `CourseError` when there is no lesson here."""
     source = settings.course / "source" / ASSIGNMENT
     if not source.is_dir() or not (settings.answers / ASSIGNMENT).is_dir():
         raise CourseError(
             f"The demo needs {source} and {settings.answers / ASSIGNMENT}. Run it in a clone of this project's repository."
         )
-    home = settings.course / ".graders" / "demo"
     shutil.rmtree(home, ignore_errors=True)
     shutil.copytree(source, home / "source" / ASSIGNMENT)
     for name in ("course_config.py", "nbgrader_config.py"):
         shutil.copy(settings.course / name, home / name)
-    own = msgspec.structs.replace(config.load(home), answers=settings.answers, cell_timeout_s=CELL_TIMEOUT_S)
-    releasing.release(own, ASSIGNMENT, isolation)
-    return own, simulate(home, read_assignment(home, ASSIGNMENT), own.answers, STUDENTS, seed=2)
+    return msgspec.structs.replace(config.load(home), answers=settings.answers)

@@ -18,7 +18,6 @@ from graders.errors import InfrastructureError, SubmissionError
 from graders.exam import plan
 from graders.exam.pair import PRELOAD, Conditions
 from graders.exam.session import examine
-from graders.kernels import provisioner
 from graders.kernels.nursery import PRELOAD as KERNEL_PRELOAD
 from graders.kernels.nursery import Limits, Zygote
 from graders.records import Assignment, Receipt, Record, Reference, Report, Run
@@ -70,10 +69,8 @@ def conditions_of(settings: Settings, isolation: str | None = None) -> Condition
 
 
 def new_zygote() -> Zygote:
-    """A warm process for candidates and examiners, also used by the kernel provisioner of this process."""
-    zygote = Zygote((*KERNEL_PRELOAD, *PRELOAD))
-    provisioner.adopt(zygote)
-    return zygote
+    """A warm process for candidates and examiners."""
+    return Zygote((*KERNEL_PRELOAD, *PRELOAD))
 
 
 def grade(job: Job, course: Course, zygote: Zygote) -> Graded:
