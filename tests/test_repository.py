@@ -33,7 +33,7 @@ OWNERS = {
     "jupyterlab": (),  # started by `make lab`
     "ml_dtypes": ("exam/values.py",),
     "msgspec": ("/",),  # the record library is the language of every seam
-    "nbformat": ("course/notebooks.py",),
+    "nbformat": ("course/parsing.py",),
     "nbgrader": ("results/gradebook.py", "results/exporters.py", "nbgrader_plugin.py"),  # nbgrader loads the last two
     "numpy": ("exam/", "compare.py", "kernels/zygote.py"),
     "platformdirs": ("results/receipts.py",),

@@ -1,7 +1,7 @@
 """Read notebooks: the author's, the released and the handed-in ones.
 
 Comes in: folders and bytes. Goes out: `Assignment`, `Submission`, and nbformat notebooks. Must not: follow a link, glob
-by a student's name, or execute anything. This module owns nbformat.
+by a student's name, or execute anything.
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import nbformat
-from nbformat.v4 import upgrade
-
+from graders.course.parsing import RawCell, parse
 from graders.errors import CourseError, SubmissionError
 from graders.records import Assignment, Flag, Kind, ReleasedCell, Role, Submission, SubmittedCell
 
@@ -79,13 +77,13 @@ def read_submission(files: dict[str, bytes], links: Sequence[str], student: str,
                 why or f"No notebook {name}.ipynb was found; files present: {', '.join(sorted(files)) or 'none'}."
             )
             continue
-        path, notebook, notes = found
+        path, handed_in, notes = found
         flags += notes
         if path != f"{name}.ipynb":
             flags.append(
                 Flag("notebook_renamed", f"Your notebook is called {path!r}; {name}.ipynb was expected. It was graded.")
             )
-        notebooks[name] = tuple(map(_submitted_cell, notebook.cells))
+        notebooks[name] = tuple(map(_submitted_cell, handed_in))
     if not notebooks:
         raise SubmissionError(" ".join(reasons))
     flags += [Flag("notebook_missing", reason) for reason in reasons]
@@ -121,106 +119,59 @@ def read_files(folder: Path, links: list[str] | None = None) -> dict[str, bytes]
     return files
 
 
-def parse(data: bytes, name: str) -> tuple[Any, list[Flag]]:
-    """Decode and upgrade one notebook to nbformat 4.5.
-
-    Raises:
-        SubmissionError: the bytes are no notebook; the text says what they are instead.
-    """
-    text, flags = _decode(data, name)
-    if not text.strip():
-        raise SubmissionError(f"{name} is empty. Save the notebook in Jupyter and hand it in again.")
-    if text.lstrip()[:1] == "<":
-        raise SubmissionError(
-            f"{name} is a web page, not a notebook: probably a login page was saved. Download it again."
-        )
-    if "\n<<<<<<< " in "\n" + text:
-        raise SubmissionError(f"{name} holds git conflict markers. Resolve the conflict, then hand it in again.")
-    try:
-        raw = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise SubmissionError(f"{name} is not complete JSON ({error}); it was probably cut off while saving.") from None
-    if not isinstance(raw, dict) or not isinstance(raw.get("nbformat"), int):
-        raise SubmissionError(f"{name} is JSON but not a notebook: it has no nbformat version.")
-    if raw["nbformat"] > 4:
-        raise SubmissionError(f"{name} was made by a newer Jupyter (nbformat {raw['nbformat']}); save it as version 4.")
-    return _upgrade(raw, name), flags
+_Found = tuple[str, tuple[RawCell, ...], list[Flag]]
 
 
-def _decode(data: bytes, name: str) -> tuple[str, list[Flag]]:
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", "replace"), []
-    try:
-        return data.decode("utf-8-sig"), []
-    except UnicodeDecodeError:
-        text = f"{name} is not UTF-8; it was read as Windows-1252, and special characters may be wrong."
-        return data.decode("cp1252", "replace"), [Flag("encoding_guessed", text)]
-
-
-def _upgrade(raw: dict[str, Any], name: str) -> Any:
-    try:
-        notebook = nbformat.from_dict(raw)
-        if raw["nbformat"] < 4:
-            notebook = nbformat.convert(notebook, 4)
-        notebook = upgrade(notebook)
-        for cell in notebook.cells:
-            source = cell.get("source", "")
-            cell.source = "".join(source) if isinstance(source, list) else str(source)
-            cell.source = cell.source.replace("\r\n", "\n").encode("utf-8", "replace").decode()
-            cell.setdefault("metadata", {})
-    except Exception as error:  # nbformat raises many things for malformed cells
-        raise SubmissionError(f"{name} is not a valid notebook: {type(error).__name__}: {error}.") from None
-    return notebook
-
-
-def _find_notebook(name: str, ids: set[str], files: dict[str, bytes]) -> tuple[Any, str]:
+def _find_notebook(name: str, ids: set[str], files: dict[str, bytes]) -> tuple[_Found | None, str]:
     """The file that is this notebook, by name or else by the ids in it, and why there is none."""
-    why, best, most = "", None, 0
+    why, most = "", 0
+    best: _Found | None = None
     paths = [path for path in files if path.lower().endswith((".ipynb", ".ipynb.txt"))]
     for path in sorted(paths, key=lambda path: (path != f"{name}.ipynb", path)):
         try:
-            notebook, flags = parse(files[path], path)
+            cells, flags = parse(files[path], path)
         except SubmissionError as error:
             why = why or str(error)
             continue
-        known = len(ids & {str(nbgrader_of(cell).get("grade_id")) for cell in notebook.cells})
-        if path == f"{name}.ipynb" and (known or not notebook.cells):
-            known = 10**6
+        known = len(ids & {str(cell.nbgrader.get("grade_id")) for cell in cells})
+        if path == f"{name}.ipynb" and not cells:
+            return None, f"{path} holds no cells."
+        if path == f"{name}.ipynb" and known:
+            return (path, cells, flags), ""
         if known > most:
-            best, most = (path, notebook, flags), known
+            best, most = (path, cells, flags), known
         elif not known and not why:
             why = f"{path} is not the released notebook: none of its cells carries an id of {name}.ipynb."
-    if best is not None and not best[1].cells:
-        return None, f"{best[0]} holds no cells."
     return best, why
 
 
-def nbgrader_of(cell: Any) -> dict[str, Any]:
-    """The nbgrader metadata of a cell; empty where there is none."""
-    found = cell.get("metadata", {}).get("nbgrader", {})
-    return found if isinstance(found, dict) else {}
-
-
-def _submitted_cell(cell: Any) -> SubmittedCell:
-    grade_id = nbgrader_of(cell).get("grade_id")
-    return SubmittedCell(str(cell.cell_type), cell.source, str(grade_id) if grade_id else None)
+def _submitted_cell(cell: RawCell) -> SubmittedCell:
+    grade_id = cell.nbgrader.get("grade_id")
+    return SubmittedCell(cell.cell_type, cell.source, str(grade_id) if grade_id else None)
 
 
 def _pair(source: Path, release: Path) -> tuple[ReleasedCell, ...]:
-    author, released = (nbformat.read(path, as_version=4) for path in (source, release))
-    if len(author.cells) != len(released.cells):
+    author, released = _author_cells(source), _author_cells(release)
+    if len(author) != len(released):
         raise CourseError(
             f"{release} does not have the cells of {source}. Next step: graders release {source.parent.name}."
         )
     return tuple(
         _released_cell(source.stem, position, one, other)
-        for position, (one, other) in enumerate(zip(author.cells, released.cells, strict=True))
+        for position, (one, other) in enumerate(zip(author, released, strict=True))
     )
 
 
-def role_of(cell: Any) -> Role:
+def _author_cells(path: Path) -> tuple[RawCell, ...]:
+    try:
+        return parse(path.read_bytes(), str(path))[0]
+    except SubmissionError as error:
+        raise CourseError(str(error)) from None
+
+
+def role_of(cell: RawCell) -> Role:
     """What a cell is for, by its nbgrader metadata."""
-    meta = nbgrader_of(cell)
+    meta = cell.nbgrader
     if meta.get("task"):
         return Role.task
     if meta.get("solution") and meta.get("grade"):
@@ -232,19 +183,18 @@ def role_of(cell: Any) -> Role:
     return Role.locked if meta.get("locked") else Role.plain
 
 
-def _released_cell(notebook: str, position: int, author: Any, released: Any) -> ReleasedCell:
-    meta, ours = nbgrader_of(author), author.metadata.get("graders", {})
+def _released_cell(notebook: str, position: int, author: RawCell, released: RawCell) -> ReleasedCell:
     return ReleasedCell(
         notebook,
         position,
-        meta.get("grade_id"),
+        author.nbgrader.get("grade_id"),
         role_of(author),
         author.cell_type,
         author.source,
         released.source,
-        Decimal(str(meta.get("points", 0) or 0)),
-        Kind(ours.get("kind", "exercise")),
-        ours.get("outcome"),
+        Decimal(str(author.nbgrader.get("points", 0) or 0)),
+        Kind(author.graders.get("kind", "exercise")),
+        author.graders.get("outcome"),
     )
 
 

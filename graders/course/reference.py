@@ -31,10 +31,10 @@ def establish(course: Path, assignment: Assignment, conditions: Conditions, zygo
     Raises:
         CourseError: the solution does not get full marks from its own tests; the text says which check fails and how.
     """
-    path = course / ".graders" / "reference" / f"{assignment.sha256}.json"
+    found = known(course, assignment)
+    if found is not None:
+        return found
     caches = cache_folders(course, assignment)
-    if path.is_file() and all(caches[role].is_dir() for role in ("candidate", "examiner")):
-        return msgspec.json.decode(path.read_bytes(), type=Reference)
     _open_caches(caches.values())
     filling = msgspec.structs.replace(conditions, fill_caches=True, candidate_cache=None, examiner_cache=None)
     found = run_solution(
@@ -46,9 +46,22 @@ def establish(course: Path, assignment: Assignment, conditions: Conditions, zygo
     for folder in caches.values():
         folder.chmod(0o755)
     shutil.rmtree(caches["solution"])
+    path = _path(course, assignment)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(msgspec.json.encode(found))
     return found
+
+
+def known(course: Path, assignment: Assignment) -> Reference | None:
+    """The reference of this version, if it was established here before and its caches are still there."""
+    path, caches = _path(course, assignment), cache_folders(course, assignment)
+    if not path.is_file() or not all(caches[role].is_dir() for role in ("candidate", "examiner")):
+        return None
+    return msgspec.json.decode(path.read_bytes(), type=Reference)
+
+
+def _path(course: Path, assignment: Assignment) -> Path:
+    return course / ".graders" / "reference" / f"{assignment.sha256}.json"
 
 
 def _open_caches(folders: Iterable[Path]) -> None:

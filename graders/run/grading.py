@@ -15,7 +15,7 @@ from pathlib import Path
 
 from graders.config import Settings
 from graders.course.notebooks import read_assignment, read_files
-from graders.course.reference import establish, with_caches
+from graders.course.reference import establish, known, with_caches
 from graders.errors import CourseError, SubmissionError, VerifyError
 from graders.records import Assignment, Report, Status
 from graders.results import receipts, report
@@ -39,8 +39,10 @@ def prepare(settings: Settings, name: str, isolation: str | None = None) -> Cour
     """Read the assignment and establish its reference, running the solution if this version was never run here."""
     assignment = read_assignment(settings.course, name)
     conditions = pipeline.conditions_of(settings, isolation)
-    with pipeline.new_zygote() as zygote:
-        reference = establish(settings.course, assignment, conditions, zygote)
+    reference = known(settings.course, assignment)
+    if reference is None:
+        with pipeline.new_zygote() as zygote:
+            reference = establish(settings.course, assignment, conditions, zygote)
     return Course(assignment, reference, with_caches(conditions, settings.course, assignment), settings.examine)
 
 
