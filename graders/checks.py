@@ -4,8 +4,8 @@ Comes in: values and views that a test reads. Goes out: one `RawCheck` a block, 
 Must not: import jax before a test needs it, or ask an object of a student whether it is equal to anything: a comparison
 is made on built-in, NumPy and JAX values only, never by an `__eq__` from outside.
 
-The same cell also works where no examiner is: in plain nbgrader the blocks print what they found, and the cell ends in the
-number of points earned, which nbgrader reads as partial credit.
+The same cell also works where no examiner is: in plain nbgrader the cell shows what they found and ends in the number of
+points earned, which nbgrader reads as partial credit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any
 
 from graders import compare
-from graders.records import Outcome, RawCheck
+from graders.records import CHECKS_TYPE, Outcome, RawCheck, to_json
 
 __all__ = ["CheckFailed", "check", "expect", "operations"]
 
@@ -170,9 +170,10 @@ class _InKernel(Recorder):
         shell = sys.modules["IPython"].get_ipython()
         shell.events.unregister("post_run_cell", cls._finish)
         done, cls._current = cls._current, None
-        if done is None or result.error_in_exec is not None or result.error_before_exec is not None:
+        if done is None:
             return
-        for one in done.checks:
-            sys.stdout.write(f"{one.outcome.value}: {one.title} ({one.points} points)\n")
-        earned = sum((one.points for one in done.checks if one.outcome is Outcome.passed), Decimal(0))
-        shell.displayhook(float(earned))
+        lines = [f"{one.outcome.value}: {one.title} ({one.points} points)" for one in done.checks]
+        shell.display_pub.publish(data={"text/plain": "\n".join(lines), CHECKS_TYPE: to_json(done.checks).decode()})
+        if result.error_in_exec is None and result.error_before_exec is None:
+            earned = sum((one.points for one in done.checks if one.outcome is Outcome.passed), Decimal(0))
+            shell.displayhook(float(earned))

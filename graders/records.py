@@ -14,6 +14,9 @@ from enum import Enum
 
 import msgspec
 
+# The media type under which a test that runs inside a kernel shows its checks.
+CHECKS_TYPE = "application/x-graders-checks+json"
+
 
 class Outcome(str, Enum):
     """What became of one check. `broken` is the instructor's fault, `not_run` was never reached."""

@@ -26,7 +26,7 @@ _MEET_S = 60.0
 class Conditions(Record):
     """What holds for every examination of a course. Caches are folders of compiled programs, read-only inside.
 
-    No solution is in the candidates' cache (see `graders.course.reference`). `seed` seeds random and numpy.random.
+    `sealed` is whether tests run in the examiner. No solution is in the candidates' cache (see `graders.course.reference`). `seed` seeds random and numpy.random.
     """
 
     isolation: str
@@ -34,6 +34,7 @@ class Conditions(Record):
     cell_timeout_s: float
     submission_timeout_s: float
     output_bytes: int
+    sealed: bool = True
     seed: int = 0
     candidate_cache: str | None = None
     examiner_cache: str | None = None

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from graders.records import Problem
+from graders.records import CHECKS_TYPE, Problem
 
-_KEPT_TYPES = ("text/plain", "image/png", "image/jpeg")
+_KEPT_TYPES = ("text/plain", "image/png", "image/jpeg", CHECKS_TYPE)
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 

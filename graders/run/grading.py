@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import warnings
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, nullcontext
@@ -149,6 +150,8 @@ _writer: Writer | None = None
 
 def _open(course: Path, db_url: str, course_id: str) -> None:
     global _writer
+    # nbgrader's own queries make SQLAlchemy warn three times for each submission
+    warnings.filterwarnings("ignore", message="Object of type <Submitted")
     _writer = Writer(course, db_url, course_id).__enter__()
 
 

@@ -20,12 +20,17 @@ from graders.exam.pair import PRELOAD, Conditions
 from graders.exam.session import examine
 from graders.kernels.nursery import PRELOAD as KERNEL_PRELOAD
 from graders.kernels.nursery import Limits, Zygote
-from graders.records import Assignment, Receipt, Record, Reference, Report, Run
+from graders.records import Assignment, Flag, Receipt, Record, Reference, Report, Run
 from graders.results.executed import executed
 from graders.results.receipts import environment_sha256
 from graders.results.scoring import assemble_report, not_graded_report
 
 ATTEMPTS = 3
+_IN_KERNEL = (
+    Flag(
+        "examined_in_kernel", "The tests of this course run inside the notebook's own process and can be forged there."
+    ),
+)
 
 
 class Job(Record):
@@ -65,6 +70,7 @@ def conditions_of(settings: Settings, isolation: str | None = None) -> Condition
         settings.cell_timeout_s,
         settings.submission_timeout_s,
         settings.output_bytes,
+        sealed=settings.examine == "sealed",
     )
 
 
@@ -108,7 +114,7 @@ def _graded(job: Job, course: Course, sealed: plan.ExamPlan, run: Run, receipt: 
         run,
         student=job.student,
         answers=answers,
-        flags=sealed.flags,
+        flags=(*sealed.flags, *_IN_KERNEL[: not course.conditions.sealed]),
         submitted=job.submitted,
         receipt=receipt,
     )
