@@ -33,6 +33,7 @@ _OUTPUT_CHARS = 100_000
 _MISSING = object()
 # What student code may do with a callable or object that a test hands to it.
 _GRANTED = {"call", "apply", "export", "getitem", "len", "iter", "next", "contains", "bool"}
+_OWN_MODULE = "__main__"
 
 
 def main(argument: dict[str, Any], fds: list[int]) -> None:
@@ -51,9 +52,14 @@ def main(argument: dict[str, Any], fds: list[int]) -> None:
             control.send(channel, examiner.examine(told))
 
 
-def grants(op: str, attribute: str) -> bool:
-    """Whether student code may do this with an object of the examiner."""
-    return op in _GRANTED or (op == "attr" and not attribute.startswith("_"))
+def grants(op: str, attribute: str, target: Any) -> bool:
+    """Whether student code may do this with an object that a test handed to it.
+
+    Attributes only of instances of the tests' own classes: from a generator's or a function's attributes the way leads
+    to frames, and from there to everything.
+    """
+    own = type(target).__module__ == _OWN_MODULE and not isinstance(target, type)
+    return op in _GRANTED or (op == "attr" and own and not attribute.startswith("_"))
 
 
 class Capture(io.StringIO):
@@ -69,8 +75,9 @@ class Examiner:
     """Runs the tests of one notebook in one namespace, against one candidate at a time."""
 
     def __init__(self) -> None:
-        self.namespace: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins}
+        self.namespace: dict[str, Any] = {"__name__": _OWN_MODULE, "__builtins__": builtins}
         self._peer: Peer | None = None
+        self._wanted: frozenset[str] = frozenset()
         self._fetched: dict[str, Any] = {}
 
     def meet(self, channel: socket.socket) -> control.Met:
@@ -113,6 +120,7 @@ class Examiner:
             exec(compile(statement, "<imports>", "exec"), self.namespace)  # the author's own import statement
         if self._peer is None or not told.names.candidate:
             return
+        self._wanted = frozenset(told.names.candidate)
         found = self._peer.ask("names", 0, *told.names.candidate)
         for name in told.names.candidate:
             self.namespace.pop(name, None)
@@ -120,8 +128,11 @@ class Examiner:
         self.namespace.update(self._fetched)
 
     def _rebind(self, name: str, value: Any) -> None:
-        """Student code bound one of its names anew while the test runs; a name that the test took over stays its own."""
-        if self.namespace.get(name, _MISSING) is self._fetched.get(name, _MISSING):
+        """Student code bound one of its names anew while the test runs.
+
+        A name that the test did not ask for, or took over since, stays the test's own.
+        """
+        if name in self._wanted and self.namespace.get(name, _MISSING) is self._fetched.get(name, _MISSING):
             self.namespace[name] = self._fetched[name] = value
 
     def _run(self, name: str, segment: Segment) -> tuple[Any, Problem | None]:

@@ -33,7 +33,8 @@ class Peer:
         channel: a connected stream socket.
         first_key: 1 for one side and 2 for the other.
         namespace: names that the other side may read; None when it may read none.
-        allows: says whether the other side may do an operation, given its name and the attribute's name if it has one.
+        allows: says whether the other side may do an operation, given its name, the attribute's name if it has one, and
+            the object.
         tell: whether messages and tracebacks of exceptions are told to the other side.
     """
 
@@ -42,7 +43,7 @@ class Peer:
         channel: socket.socket,
         first_key: int,
         namespace: dict[str, Any] | None = None,
-        allows: Callable[[str, str], bool] = lambda op, name: True,
+        allows: Callable[[str, str, Any], bool] = lambda op, name, target: True,
         tell: bool = True,
     ) -> None:
         self.channel = channel
@@ -177,8 +178,9 @@ class Peer:
     def _perform(self, ask: wire.Ask, decoder: Decoder) -> tuple[Any, bytes]:
         args = [self._value(decoder, index) for index in ask.args]
         kwargs = {name: self._value(decoder, index) for name, index in ask.kwargs.items()}
+        target = self.tables.objects.get(ask.target)
         attribute = str(args[0]) if ask.op in ("attr", "setattr") and args else ""
-        if not self._allows(ask.op, attribute):
+        if not self._allows(ask.op, attribute, target):
             raise PermissionError(f"{ask.op} {attribute} is not possible from here")
         if ask.op == "names":
             return self._names(args), b""
@@ -186,9 +188,8 @@ class Peer:
             return place(), b""
         if ask.target not in self.tables.objects:
             raise LookupError("an object that was never handed out")
-        target = self.tables.objects[ask.target]
         if ask.op in ("apply", "export"):
-            return self._server.run(ask, target, args)
+            return self._server.run(ask, self.tables.objects[ask.target], args)
         return views.OPERATIONS[ask.op](target, *args, **kwargs), b""
 
     def _names(self, names: Sequence[str]) -> dict[str, Any]:

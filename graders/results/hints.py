@@ -131,16 +131,23 @@ def problem_in(message: str | None) -> Problem | None:
     return Problem(match[1], match[2] or "") if match else None
 
 
-def advice_for_cell(problem: Problem, test_names: frozenset[str] = frozenset()) -> str | None:
-    """Advice about an error that the student's own cell raised. `test_names` are the names that only tests define."""
+def advice_for_cell(problem: Problem, source: str, test_names: frozenset[str] = frozenset()) -> str | None:
+    """Advice about an error that the student's own cell raised.
+
+    `source` is the text of the cell: only what stands there is repeated, since student code chooses the words of its errors
+    and could put into them what a hidden test told it. `test_names` are the names that only tests define.
+    """
     name = _quoted(problem.message)
+    if name is not None and not _stands_in(name, source):
+        name = None
     if problem.name == "NameError" and name:
         return (ONLY_IN_TEST if name in test_names else UNDEFINED).format(name=name)
     if problem.name in ("ModuleNotFoundError", "ImportError"):
         return MODULE.format(name=name) if name else None
     if problem.name in ("SyntaxError", "IndentationError", "TabError"):
         line = re.search(r"line (\d+)", problem.message)
-        return SYNTAX.format(line=f" (line {line[1]})" if line else "")
+        shown = f" (line {line[1]})" if line and int(line[1]) <= source.count("\n") + 1 else ""
+        return SYNTAX.format(line=shown)
     return _by_class(problem)
 
 
@@ -148,8 +155,7 @@ def advice_for_test(problem: Problem, released: str) -> str | None:
     """Advice about an error that surfaced in a test. `released` is the text that students received."""
     if problem.name == "NameError":
         name = _quoted(problem.message)
-        known = name is not None and re.search(rf"\b{re.escape(name)}\b", released)
-        return NOT_DEFINED.format(name=name) if known else NOT_DEFINED_HERE
+        return NOT_DEFINED.format(name=name) if name and _stands_in(name, released) else NOT_DEFINED_HERE
     return _by_class(problem)
 
 
@@ -178,6 +184,10 @@ def _by_class(problem: Problem) -> str | None:
     if kind == "TypeError" and ("is not callable" in message or "NoneType" in message):
         return NOT_CALLABLE
     return None
+
+
+def _stands_in(name: str, text: str) -> bool:
+    return re.search(rf"\b{re.escape(name)}\b", text) is not None
 
 
 def _quoted(message: str) -> str | None:

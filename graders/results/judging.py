@@ -131,7 +131,8 @@ class Judge:
     def _advice(self, mine: list[CellRun], test: TestRun | None, checks: tuple[CheckResult, ...]) -> str | None:
         """What to do about the error that the answer raised, else about the first one that its tests met."""
         for run in mine:
-            found = hints.advice_for_cell(run.problem, self.test_names) if run.problem else None
+            source = self.answers.get(run.id or "", "")
+            found = hints.advice_for_cell(run.problem, source, self.test_names) if run.problem else None
             if found:
                 return found
         if test is None:

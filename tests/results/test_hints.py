@@ -12,6 +12,11 @@ from graders.results import hints
 from graders.results.scoring import score
 
 # Messages as JAX 0.9.2, NumPy 2.4 and Python 3.11 write them
+# A student's cell of three lines, in which the names stand that the errors below are about.
+SOURCE = """import torch.nn
+wanted = expected
+x = """
+
 KNOWN = [
     ("TracerBoolConversionError", "Attempted boolean conversion of traced array with shape bool[].", "jax.lax.cond"),
     ("ConcretizationTypeError", "Abstract tracer value encountered where concrete value is expected", "after the call"),
@@ -44,12 +49,25 @@ KNOWN = [
 @pytest.mark.parametrize(("name", "message", "told"), KNOWN)
 def test_known_errors_become_advice(name, message, told):
     """Each error that students meet with JAX is answered with what to do about it."""
-    assert told in hints.advice_for_cell(Problem(name, message))
+    assert told in hints.advice_for_cell(Problem(name, message), SOURCE)
 
 
 def test_an_unknown_error_gets_no_advice():
     """No advice is better than a guess."""
-    assert hints.advice_for_cell(Problem("ZeroDivisionError", "division by zero")) is None
+    assert hints.advice_for_cell(Problem("ZeroDivisionError", "division by zero"), SOURCE) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("NameError", "name 'hidden_input_58' is not defined"),
+        ("ModuleNotFoundError", "No module named 'hidden_input_58'"),
+        ("SyntaxError", "invalid syntax (line 5858)"),
+    ],
+)
+def test_an_error_of_a_cell_cannot_carry_what_a_hidden_test_said(name, message):
+    """Student code chooses the words of its errors, so advice repeats only what stands in the student's own cell."""
+    assert "58" not in (hints.advice_for_cell(Problem(name, message), SOURCE) or "")
 
 
 def test_a_name_that_only_a_test_defines_is_said_to_be_one():
