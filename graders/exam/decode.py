@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from graders.exam import values, wire
+from graders.exam import nodes, values, wire
 from graders.exam.tables import Hole, Tables
 from graders.exam.wire import WireError
 
@@ -49,8 +49,8 @@ class Decoder:
         self._values[index] = found
         return found
 
-    def _build(self, node: wire.Value, index: int) -> Any:
-        if not isinstance(node, wire.Node):
+    def _build(self, node: nodes.Value, index: int) -> Any:
+        if not isinstance(node, nodes.Node):
             return node
         return _BUILDERS[type(node)](self, node, index)
 
@@ -63,7 +63,7 @@ class Decoder:
             raise WireError("a container that is there already")
         return container
 
-    def _sequence(self, node: wire.Sequence, index: int) -> Any:
+    def _sequence(self, node: nodes.Sequence, index: int) -> Any:
         if node.kind in _FROZEN:
             return _FROZEN[node.kind](self._items(node.items))
         container = self._keep(node.key, _CONTAINERS[node.kind](), index)
@@ -71,57 +71,57 @@ class Decoder:
         self._tables.share(node.key, container)
         return container
 
-    def _mapping(self, node: wire.Mapping, index: int) -> Any:
+    def _mapping(self, node: nodes.Mapping, index: int) -> Any:
         container = self._keep(node.key, _CONTAINERS[node.kind](), index)
         dict.update(container, zip(self._items(node.keys), self._items(node.values), strict=True))
         self._tables.share(node.key, container)
         return container
 
-    def _array(self, node: wire.Array, index: int) -> Any:
+    def _array(self, node: nodes.Array, index: int) -> Any:
         found = values.array_value(node)
         if node.kind == "numpy":
             self._keep(node.key, found, index)
             self._tables.share(node.key, found)
         return found
 
-    def _same(self, node: wire.Same, _: int) -> Any:
+    def _same(self, node: nodes.Same, _: int) -> Any:
         if node.key not in self._tables.shared:
             raise WireError("a container that never crossed")
         return self._tables.shared[node.key]
 
-    def _ref(self, node: wire.Ref, _: int) -> Any:
+    def _ref(self, node: nodes.Ref, _: int) -> Any:
         if node.id not in self._tables.views:
             self._tables.views[node.id] = self._tables.make_view(node)
         return self._tables.views[node.id]
 
-    def _back(self, node: wire.Back, _: int) -> Any:
+    def _back(self, node: nodes.Back, _: int) -> Any:
         if node.id not in self._tables.objects:
             raise WireError("an object that was never handed out")
         return self._tables.objects[node.id]
 
-    def _named_tuple(self, node: wire.NamedTuple, _: int) -> Any:
+    def _named_tuple(self, node: nodes.NamedTuple, _: int) -> Any:
         if len(node.fields) != len(node.items):
             raise WireError("a named tuple whose fields and items differ in number")
         return _named_tuple_class(_identifier(node.name), tuple(node.fields))(*self._items(node.items))
 
-    def _data_class(self, node: wire.DataClass, _: int) -> Any:
-        view = self._ref(wire.Ref(node.ref, node.name, False), 0)
+    def _data_class(self, node: nodes.DataClass, _: int) -> Any:
+        view = self._ref(nodes.Ref(node.ref, node.name, False), 0)
         return type(view).with_fields(
             view, _identifier(node.name), dict(zip(node.fields, self._items(node.items), strict=True))
         )
 
     def _change(self, index: int) -> None:
         node = self._heap[index] if index < len(self._heap) else None
-        if not isinstance(node, (wire.Sequence, wire.Mapping, wire.Array)) or node.key not in self._tables.shared:
+        if not isinstance(node, (nodes.Sequence, nodes.Mapping, nodes.Array)) or node.key not in self._tables.shared:
             raise WireError("a change of something that never crossed")
         container = self._tables.shared[node.key]
         self._values[index] = container
-        if isinstance(node, wire.Array):
+        if isinstance(node, nodes.Array):
             fresh = values.array_value(node)
             if not isinstance(container, np.ndarray) or container.shape != np.shape(fresh):
                 raise WireError("an array that changed its shape")
             container[...] = fresh
-        elif isinstance(node, wire.Mapping):
+        elif isinstance(node, nodes.Mapping):
             pairs = list(zip(self._items(node.keys), self._items(node.values), strict=True))
             _fill(container, pairs)
         else:
@@ -155,22 +155,22 @@ def _named_tuple_class(name: str, fields: tuple[str, ...]) -> Any:
 
 
 _BUILDERS: dict[type, Callable[[Decoder, Any, int], Any]] = {
-    wire.BigInt: lambda d, n, _: int(n.digits, 16),
-    wire.Surrogates: lambda d, n, _: n.data.decode("utf-16-le", "surrogatepass"),
-    wire.Bytes: lambda d, n, _: n.data,
-    wire.Complex: lambda d, n, _: complex(n.real, n.imag),
-    wire.Sequence: Decoder._sequence,
-    wire.Mapping: Decoder._mapping,
-    wire.NamedTuple: Decoder._named_tuple,
-    wire.DataClass: Decoder._data_class,
-    wire.Array: Decoder._array,
-    wire.PRNGKey: lambda d, n, _: values.key_value(n, d.value(n.data)),
-    wire.Symbol: lambda d, n, _: values.symbol_value(n),
-    wire.Span: lambda d, n, _: (slice if n.kind == "slice" else range)(
+    nodes.BigInt: lambda d, n, _: int(n.digits, 16),
+    nodes.Surrogates: lambda d, n, _: n.data.decode("utf-16-le", "surrogatepass"),
+    nodes.Bytes: lambda d, n, _: n.data,
+    nodes.Complex: lambda d, n, _: complex(n.real, n.imag),
+    nodes.Sequence: Decoder._sequence,
+    nodes.Mapping: Decoder._mapping,
+    nodes.NamedTuple: Decoder._named_tuple,
+    nodes.DataClass: Decoder._data_class,
+    nodes.Array: Decoder._array,
+    nodes.PRNGKey: lambda d, n, _: values.key_value(n, d.value(n.data)),
+    nodes.Symbol: lambda d, n, _: values.symbol_value(n),
+    nodes.Span: lambda d, n, _: (slice if n.kind == "slice" else range)(
         d.value(n.start), d.value(n.stop), d.value(n.step)
     ),
-    wire.Ref: Decoder._ref,
-    wire.Back: Decoder._back,
-    wire.Same: Decoder._same,
-    wire.Hole: lambda d, n, _: Hole(n.index),
+    nodes.Ref: Decoder._ref,
+    nodes.Back: Decoder._back,
+    nodes.Same: Decoder._same,
+    nodes.Hole: lambda d, n, _: Hole(n.index),
 }

@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from graders.exam import values, wire
+from graders.exam import nodes, values
 from graders.exam.tables import Hole, Tables
 from graders.exam.wire import WireError
 
@@ -25,7 +25,7 @@ class Encoder:
     """Builds the heap of one message."""
 
     def __init__(self, tables: Tables) -> None:
-        self.heap: list[wire.Value] = []
+        self.heap: list[nodes.Value] = []
         self._tables = tables
         self._seen: dict[int, int] = {}
         self._alive: list[Any] = []  # an id() is only unique while its object lives
@@ -35,8 +35,8 @@ class Encoder:
         found = self._seen.get(id(value))
         if found is not None:
             return found
-        if len(self.heap) >= wire.MAX_NODES:
-            raise WireError(f"a value of more than {wire.MAX_NODES:,} parts is too large to cross")
+        if len(self.heap) >= nodes.MAX_NODES:
+            raise WireError(f"a value of more than {nodes.MAX_NODES:,} parts is too large to cross")
         index = len(self.heap)
         self.heap.append(None)
         self._seen[id(value)] = index
@@ -56,14 +56,14 @@ class Encoder:
             indices.append(index)
         return indices
 
-    def _node(self, value: Any) -> wire.Value:
+    def _node(self, value: Any) -> nodes.Value:
         view = self._tables.view_id(value)
         if view is not None:
-            return wire.Back(view)
+            return nodes.Back(view)
         if isinstance(value, Hole):
-            return wire.Hole(value.index)
+            return nodes.Hole(value.index)
         if isinstance(value, jax.core.Tracer):
-            return wire.Ref(self._tables.id_of(value), "leaked JAX tracer", False)
+            return nodes.Ref(self._tables.id_of(value), "leaked JAX tracer", False)
         if isinstance(value, (np.generic, np.ndarray, jax.Array)):
             return self._array(value)
         if isinstance(value, (bool, int, float, complex, str, bytes, type(None))):
@@ -72,7 +72,7 @@ class Encoder:
             return self._container(value)
         if isinstance(value, (slice, range)):
             kind = "slice" if isinstance(value, slice) else "range"
-            return wire.Span(kind, self.add(value.start), self.add(value.stop), self.add(value.step))  # type: ignore[arg-type]
+            return nodes.Span(kind, self.add(value.start), self.add(value.stop), self.add(value.step))  # type: ignore[arg-type]
         symbol = values.symbol_node(value)
         if symbol is not None:
             return symbol
@@ -80,63 +80,63 @@ class Encoder:
             return self._dataclass(value)
         return self._ref(value)
 
-    def _ref(self, value: Any) -> wire.Ref:
-        return wire.Ref(self._tables.id_of(value), type(value).__name__[:200], callable(value))
+    def _ref(self, value: Any) -> nodes.Ref:
+        return nodes.Ref(self._tables.id_of(value), type(value).__name__[:200], callable(value))
 
-    def _array(self, value: Any) -> wire.Value:
+    def _array(self, value: Any) -> nodes.Value:
         if jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
             return values.key_node(value, self.add(jax.random.key_data(value)))
         if isinstance(value, np.ndarray):
             if value.dtype.hasobject or (value.dtype.kind == "V" and value.dtype.fields is not None):
                 return self._ref(value)
             key, known = self._tables.key_of(value)
-            return wire.Same(key) if known else values.array_node(value, key)
+            return nodes.Same(key) if known else values.array_node(value, key)
         return values.array_node(value)
 
-    def _container(self, value: Any) -> wire.Value:
+    def _container(self, value: Any) -> nodes.Value:
         if isinstance(value, tuple) and hasattr(value, "_fields"):
             fields = [str(name) for name in value._fields]
-            return wire.NamedTuple(
+            return nodes.NamedTuple(
                 type(value).__name__[:200], fields, [self.add(item) for item in tuple.__iter__(value)]
             )
         if isinstance(value, (tuple, frozenset)):
-            return wire.Sequence(
+            return nodes.Sequence(
                 "tuple" if isinstance(value, tuple) else "frozenset", [self.add(item) for item in value], 0
             )
         key, known = self._tables.key_of(value)
-        return wire.Same(key) if known else self._contents(value, key)
+        return nodes.Same(key) if known else self._contents(value, key)
 
-    def _contents(self, value: Any, key: int) -> wire.Value:
+    def _contents(self, value: Any, key: int) -> nodes.Value:
         if isinstance(value, np.ndarray):
             return values.array_node(value, key)
         if isinstance(value, dict):
             kind = next(name for name, one in _DICTS.items() if isinstance(value, one))
             pairs = list(dict.items(value))
-            return wire.Mapping(kind, [self.add(k) for k, _ in pairs], [self.add(v) for _, v in pairs], key)  # type: ignore[arg-type]
+            return nodes.Mapping(kind, [self.add(k) for k, _ in pairs], [self.add(v) for _, v in pairs], key)  # type: ignore[arg-type]
         kind = "list" if isinstance(value, list) else "set" if isinstance(value, set) else "deque"
-        return wire.Sequence(kind, [self.add(item) for item in value], key)  # type: ignore[arg-type]
+        return nodes.Sequence(kind, [self.add(item) for item in value], key)  # type: ignore[arg-type]
 
-    def _dataclass(self, value: Any) -> wire.Value:
+    def _dataclass(self, value: Any) -> nodes.Value:
         names = [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]
         items = [self.add(getattr(value, name)) for name in names]
-        return wire.DataClass(type(value).__name__[:200], names, items, self._tables.id_of(value))
+        return nodes.DataClass(type(value).__name__[:200], names, items, self._tables.id_of(value))
 
 
-def _atom(value: Any) -> wire.Value:
+def _atom(value: Any) -> nodes.Value:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
         plain = int.__index__(value)
-        return plain if -(2**63) <= plain < 2**63 else wire.BigInt(hex(plain))
+        return plain if -(2**63) <= plain < 2**63 else nodes.BigInt(hex(plain))
     if isinstance(value, float):
         return float.__float__(value)
     if isinstance(value, complex):
-        return wire.Complex(value.real, value.imag)
+        return nodes.Complex(value.real, value.imag)
     if isinstance(value, bytes):
-        return wire.Bytes(bytes(value))
+        return nodes.Bytes(bytes(value))
     text = str.__str__(value)
     try:
         text.encode()
     except UnicodeEncodeError:
-        return wire.Surrogates(text.encode("utf-16-le", "surrogatepass"))
+        return nodes.Surrogates(text.encode("utf-16-le", "surrogatepass"))
     return text

@@ -14,7 +14,7 @@ from typing import Any
 
 import jax
 
-from graders.exam import transforms, values, views, wire
+from graders.exam import compose, transforms, values, views, wire
 from graders.exam.decode import Decoder
 from graders.exam.encode import Encoder
 from graders.exam.tables import Tables
@@ -53,7 +53,6 @@ class Peer:
         self._allows = allows
         self._tell = tell
         self._watched: dict[str, Any] = {}
-        self._server = transforms.Server()
         self._plain_names: dict[tuple[int, str], Any] = {}
         self.programs: dict[Any, transforms.Program] = {}
         self.tables = Tables(first_key, lambda ref: views.make(self, ref), lambda one: views.id_at(self, one))
@@ -189,7 +188,7 @@ class Peer:
         if ask.target not in self.tables.objects:
             raise LookupError("an object that was never handed out")
         if ask.op in ("apply", "export"):
-            return self._server.run(ask, self.tables.objects[ask.target], args)
+            return compose.answer(ask, self.tables.objects[ask.target], args)
         return views.OPERATIONS[ask.op](target, *args, **kwargs), b""
 
     def _names(self, names: Sequence[str]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ Asking for the composed function keeps the meaning of plain JAX: outside `jit`, 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -21,7 +21,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from graders.exam import artifacts, wire
-from graders.exam.tables import Hole
+from graders.exam.tables import Hole, fill
 
 if TYPE_CHECKING:
     from graders.exam.peer import Peer
@@ -115,11 +115,6 @@ def admitted(data: bytes, avals: Avals) -> artifacts.Artifact:
         raise ValueError(f"the program was refused: {error}") from None
 
 
-def fill(template: Any, arrays: Sequence[Any]) -> Any:
-    """A structure with the array of that number in the place of every Hole."""
-    return jax.tree.map(lambda leaf: arrays[leaf.index] if isinstance(leaf, Hole) else leaf, template)
-
-
 # --- the rules of the primitive ---------------------------------------------------------------------------------------
 
 
@@ -192,70 +187,3 @@ def _batch(args: Sequence[Any], dims: Sequence[Any], *, program: Program, chain:
 
 
 batching.primitive_batchers[view_call] = _batch
-
-
-# --- the side that owns the function ------------------------------------------------------------------------------------
-
-
-class Server:
-    """Transforms and evaluates functions of this side for the other side."""
-
-    def run(self, ask: wire.Ask, function: Callable[..., Any], args: Sequence[Any]) -> tuple[Any, bytes]:
-        """Answer `apply` with (structure of the result, arrays), and `export` with (structure, serialised program)."""
-        template, told = args[1], {}
-
-        def flat(*arrays: Any) -> tuple[Any, ...]:
-            positional, named = fill(template, arrays)
-            leaves, tree = jax.tree.flatten(function(*positional, **named))
-            told["result"] = jax.tree.unflatten(tree, [Hole(index) for index in range(len(leaves))])
-            return tuple(leaves)
-
-        composed: Callable[..., Any] = flat
-        for step in ask.transforms:
-            composed = _COMPOSE[type(step)](composed, step)
-        if ask.op == "export":
-            data = artifacts.export(composed, [artifacts.spec_of(aval) for aval in ask.avals])
-            return told["result"], data
-        arrays = composed(*args[2])
-        return (told["result"], tuple(arrays)), b""
-
-
-def _vmap(function: Callable[..., Any], step: wire.Vmap) -> Callable[..., Any]:
-    return jax.vmap(function, in_axes=step.in_axes)
-
-
-def _push(function: Callable[..., Any], step: wire.Jvp) -> Callable[..., Any]:
-    count = len(step.active)
-
-    def pushed(*arrays: Any) -> tuple[Any, ...]:
-        primals, tangents = arrays[:count], iter(arrays[count:])
-
-        def moving(*some: Any) -> tuple[Any, ...]:
-            given = iter(some)
-            return tuple(function(*[next(given) if on else p for on, p in zip(step.active, primals, strict=True)]))
-
-        active = tuple(p for on, p in zip(step.active, primals, strict=True) if on)
-        _, out = jax.jvp(moving, active, tuple(tangents))
-        return tuple(t for t in out if t.dtype != jax.dtypes.float0)
-
-    return pushed
-
-
-def _pull(function: Callable[..., Any], step: wire.Transpose) -> Callable[..., Any]:
-    known_count = step.linear.count(False)
-
-    def pulled(*arrays: Any) -> tuple[Any, ...]:
-        known, cotangents = arrays[:known_count], arrays[known_count:]
-
-        def linear(*some: Any) -> tuple[Any, ...]:
-            given, fixed = iter(some), iter(known)
-            return tuple(function(*[next(given) if on else next(fixed) for on in step.linear]))
-
-        # A linear function has the same transpose at every point; zero is one.
-        zeros = [jnp.zeros(spec.shape, spec.dtype) for spec in map(artifacts.spec_of, step.avals)]
-        return tuple(jax.vjp(linear, *zeros)[1](tuple(cotangents)))
-
-    return pulled
-
-
-_COMPOSE: dict[type, Callable[..., Any]] = {wire.Vmap: _vmap, wire.Jvp: _push, wire.Transpose: _pull}

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 
-from graders.exam import wire
+from graders.exam import nodes, wire
 from graders.exam.wire import WireError
 
 _DTYPE = re.compile(r"^[<>|=]?[a-zA-Z]\w{0,30}(\[\w{1,4}\])?$")
@@ -62,13 +62,13 @@ def dtype_named(name: str) -> np.dtype[Any]:
     return dtype
 
 
-def array_node(value: Any, key: int = 0) -> wire.Array:
+def array_node(value: Any, key: int = 0) -> nodes.Array:
     """The node of a NumPy array, NumPy scalar or JAX array that is not a key array."""
     if isinstance(value, jax.Array):
         data = np.asarray(value)
-        return wire.Array("jax", dtype_name(data.dtype), list(data.shape), data.tobytes(), bool(value.weak_type), 0)
+        return nodes.Array("jax", dtype_name(data.dtype), list(data.shape), data.tobytes(), bool(value.weak_type), 0)
     plain = np.asarray(value)
-    return wire.Array(
+    return nodes.Array(
         "scalar" if isinstance(value, np.generic) else "numpy",
         dtype_name(plain.dtype),
         list(plain.shape),
@@ -78,7 +78,7 @@ def array_node(value: Any, key: int = 0) -> wire.Array:
     )
 
 
-def array_value(node: wire.Array) -> Any:
+def array_value(node: nodes.Array) -> Any:
     """Rebuild an array of the shape and dtype that the node names, with memory of its own."""
     dtype = dtype_named(node.dtype)
     size = dtype.itemsize
@@ -107,12 +107,12 @@ def _jax_array(plain: np.ndarray[Any, Any], weak: bool) -> jax.Array:
         return jnp.asarray(plain)
 
 
-def key_node(value: jax.Array, data: int) -> wire.PRNGKey:
+def key_node(value: jax.Array, data: int) -> nodes.PRNGKey:
     """The node of a typed PRNG key array; `data` is the heap index of its key data."""
-    return wire.PRNGKey(str(jax.random.key_impl(value)), data)
+    return nodes.PRNGKey(str(jax.random.key_impl(value)), data)
 
 
-def key_value(node: wire.PRNGKey, data: Any) -> jax.Array:
+def key_value(node: nodes.PRNGKey, data: Any) -> jax.Array:
     """Rebuild a typed PRNG key array from its implementation's name and its key data."""
     try:
         key: jax.Array = jax.random.wrap_key_data(jnp.asarray(data), impl=node.impl)
@@ -121,19 +121,19 @@ def key_value(node: wire.PRNGKey, data: Any) -> jax.Array:
     return key
 
 
-def symbol_node(value: Any) -> wire.Symbol | None:
+def symbol_node(value: Any) -> nodes.Symbol | None:
     """The node of a dtype, device, singleton or well-known class; None for anything else."""
     if isinstance(value, np.dtype):
-        return wire.Symbol("dtype", dtype_name(value))
+        return nodes.Symbol("dtype", dtype_name(value))
     if isinstance(value, jax.Device):
-        return wire.Symbol("device", f"{value.platform}:{value.id}")
+        return nodes.Symbol("device", f"{value.platform}:{value.id}")
     if id(value) in _CLASS_NAMES:
-        return wire.Symbol("class", _CLASS_NAMES[id(value)])
+        return nodes.Symbol("class", _CLASS_NAMES[id(value)])
     name = next((n for n, one in _SINGLETONS.items() if one is value), None)
-    return wire.Symbol("singleton", name) if name else None
+    return nodes.Symbol("singleton", name) if name else None
 
 
-def symbol_value(node: wire.Symbol) -> Any:
+def symbol_value(node: nodes.Symbol) -> Any:
     """What a symbol stands for in this process. Raises `WireError` for a name that is not on our lists."""
     if node.kind == "dtype":
         return dtype_named(node.name)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from graders.exam import transforms, wire
+from graders.exam import nodes, transforms, wire
 
 if TYPE_CHECKING:
     from graders.exam.peer import Peer
@@ -124,7 +124,7 @@ class FunctionView(View):
         return transforms.operations(self._graders_peer, self._graders_id, args)
 
 
-def make(peer: Peer, ref: wire.Ref) -> View:
+def make(peer: Peer, ref: nodes.Ref) -> View:
     """The view for a reference."""
     return (FunctionView if ref.callable else View)(peer, ref.id, ref.kind)
 
