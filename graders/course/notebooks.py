@@ -100,7 +100,8 @@ def read_files(folder: Path, links: list[str] | None = None) -> dict[str, bytes]
     files: dict[str, bytes] = {}
     for root, folders, names in os.walk(folder):
         folders[:] = sorted(one for one in folders if one not in _IGNORED_FOLDERS)
-        for name in sorted(names):
+        linked = [one for one in folders if (Path(root) / one).is_symlink()]  # named here, and never walked into
+        for name in sorted([*names, *linked]):
             path = Path(root) / name
             relative = path.relative_to(folder).as_posix()
             status = path.lstat()

@@ -38,18 +38,18 @@ def parse(data: bytes, name: str) -> tuple[tuple[RawCell, ...], list[Flag]]:
     text, flags = _decode(data, name)
     if not text.strip():
         raise SubmissionError(f"{name} is empty. Save the notebook in Jupyter and hand it in again.")
+    if "\n<<<<<<< " in "\n" + text:
+        raise SubmissionError(f"{name} holds git conflict markers. Resolve the conflict, then hand it in again.")
     if text.lstrip()[:1] == "<":
         raise SubmissionError(
             f"{name} is a web page, not a notebook: probably a login page was saved. Download it again."
         )
-    if "\n<<<<<<< " in "\n" + text:
-        raise SubmissionError(f"{name} holds git conflict markers. Resolve the conflict, then hand it in again.")
     try:
         raw = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise SubmissionError(f"{name} is not complete JSON ({error}); it was probably cut off while saving.") from None
     version = raw.get("nbformat") if isinstance(raw, dict) else None
-    if not isinstance(version, int):
+    if not isinstance(version, int) or isinstance(version, bool):
         raise SubmissionError(f"{name} is JSON but not a notebook: it has no nbformat version.")
     if version > 4:
         raise SubmissionError(f"{name} was made by a newer Jupyter (nbformat {version}); save it as version 4.")
