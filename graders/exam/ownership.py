@@ -46,8 +46,10 @@ def owners(cells: Sequence[ReleasedCell], own_modules: Iterable[str]) -> dict[st
         imported = _imports(tree, modules)
         for name in bound(tree):
             binders[name] = cell.role
-            imports.pop(name, None)
-        imports |= imported
+            if not _adds_to(imports.get(name, ""), imported.get(name, "")):
+                imports.pop(name, None)
+        for name, statements in imported.items():
+            imports[name] = "\n".join(filter(None, (imports.get(name), statements)))
     return decided
 
 
@@ -95,10 +97,19 @@ def read(tree: ast.Module) -> list[str]:
     so_far: set[str] = set()
     everything = bound(tree)
     for statement, binds in _uses(tree):
-        later = isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef))
-        needed |= _global_reads(statement) - (everything if later else so_far)
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            needed |= _global_reads(statement) - everything
+            statement = _head(statement)
+        needed |= _global_reads(statement) - so_far
         so_far |= binds
     return sorted(needed)
+
+
+def _head(function: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.stmt:
+    """What a definition evaluates when it runs: decorators, defaults and annotations."""
+    head = copy.copy(function)
+    head.body = [ast.Pass()]
+    return head
 
 
 def _uses(tree: ast.Module) -> list[tuple[ast.stmt, set[str]]]:
@@ -131,7 +142,7 @@ def _without_blocks(statement: ast.stmt, blocks: list[list[ast.stmt]]) -> ast.st
     head = copy.copy(statement)
     for name in ("body", "orelse", "finalbody"):
         if getattr(head, name, None):
-            setattr(head, name, [ast.Pass()] if name == "body" else [])
+            setattr(head, name, [ast.Pass()])
     for name in ("handlers", "cases"):
         if getattr(head, name, None):
             setattr(head, name, [_emptied(one) for one in getattr(head, name)])
@@ -156,15 +167,21 @@ def _only_in_comprehensions(statement: ast.stmt) -> set[str]:
     """Loop names of comprehensions, which Python 3.12 and newer list as names of the enclosing scope (PEP 709)."""
     loops: set[str] = set()
     outside: set[str] = set()
+    firsts: set[ast.expr] = set()
 
     def visit(node: ast.AST, inside: bool) -> None:
         if isinstance(node, ast.comprehension):
             loops.update(one.id for one in ast.walk(node.target) if isinstance(one, ast.Name))
         elif isinstance(node, ast.Name) and not inside:
             outside.add(node.id)
-        inner = inside or isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp))
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            first = node.generators[0].iter  # what is looped over is found outside, whatever the loop calls its items
+            firsts.add(first)
+            visit(first, inside)
+            inside = True
         for child in ast.iter_child_nodes(node):
-            visit(child, inner)
+            if child not in firsts:
+                visit(child, inside)
 
     visit(statement, False)
     return loops - outside
@@ -183,11 +200,9 @@ def _binds(statement: ast.stmt) -> set[str]:
 
 
 def _global_reads(statement: ast.stmt) -> set[str]:
-    updated = {
-        one.target.id
-        for one in ast.walk(statement)
-        if isinstance(one, ast.AugAssign) and isinstance(one.target, ast.Name)
-    }
+    targets = [one.target for one in ast.walk(statement) if isinstance(one, ast.AugAssign)]
+    targets += [target for one in ast.walk(statement) if isinstance(one, ast.Delete) for target in one.targets]
+    updated = {one.id for one in targets if isinstance(one, ast.Name)} & _binds(statement)
     loads = {
         one.get_name()
         for table in _tables(statement)
@@ -198,16 +213,30 @@ def _global_reads(statement: ast.stmt) -> set[str]:
 
 
 def _imports(tree: ast.Module, own_modules: set[str]) -> dict[str, str]:
-    """Import statements at module level by the name they bind, but those of the assignment's own files."""
+    """Import statements at module level by the name that they bind last, but those of the assignment's own files."""
     found: dict[str, str] = {}
     for node in tree.body:
-        if not isinstance(node, (ast.Import, ast.ImportFrom)):
-            continue
-        module = node.module if isinstance(node, ast.ImportFrom) else None
-        for alias in node.names:
-            top = (module or alias.name).partition(".")[0]
-            if top in own_modules or alias.name == "*" or (isinstance(node, ast.ImportFrom) and node.level):
-                continue
-            one = ast.ImportFrom(module, [alias], 0) if module else ast.Import([alias])
-            found[alias.asname or alias.name.partition(".")[0]] = ast.unparse(one)
-    return found
+        for name in bound(ast.Module([node], [])):
+            statement = _import_of(node, name, own_modules)
+            together = _adds_to(found.get(name, ""), statement)
+            found[name] = f"{found[name]}\n{statement}" if together else statement
+    return {name: statements for name, statements in found.items() if statements}
+
+
+def _import_of(node: ast.stmt, name: str, own_modules: set[str]) -> str:
+    """The statement by which `node` imports `name`, or nothing."""
+    if not isinstance(node, (ast.Import, ast.ImportFrom)) or (isinstance(node, ast.ImportFrom) and node.level):
+        return ""
+    module = node.module if isinstance(node, ast.ImportFrom) else None
+    found = [
+        ast.unparse(ast.ImportFrom(module, [alias], 0) if module else ast.Import([alias]))
+        for alias in node.names
+        if (alias.asname or alias.name.partition(".")[0]) == name
+        and (module or alias.name).partition(".")[0] not in own_modules
+    ]
+    return "\n".join(found)
+
+
+def _adds_to(before: str, statement: str) -> bool:
+    """Whether `import a.c` follows `import a.b`: it then leaves all that `a` held."""
+    return all(text.startswith("import ") and " as " not in text for text in (before, statement))
