@@ -131,7 +131,8 @@ def _plan(
                 answers.setdefault(identity, []).append(text.source)
                 add(text.source, cell.role, cell.cell_type, False, identity)
         else:
-            add(cell.source, cell.role, cell.cell_type, True, identity)
+            own_text = cell.source if cell.role is Role.test else cell.released
+            add(own_text, cell.role, cell.cell_type, True, identity)
         for text in extras:
             add(text.source, Role.plain, text.cell_type, False)
     return NotebookPlan(name, tuple(steps), {identity: "\n".join(texts) for identity, texts in answers.items()})
@@ -202,7 +203,11 @@ def _squeeze(text: str) -> str:
 
 def _files(assignment: Assignment, submission: Submission) -> dict[str, bytes]:
     """The student's own files, and the instructor's data as released. Python files of the assignment are the student's."""
-    files = {path: data for path, data in submission.files.items() if not _hides_library(path)}
+    files = {
+        path: data
+        for path, data in submission.files.items()
+        if not _hides_library(path) and not _in_the_way(path, assignment)
+    }
     for path, data in assignment.files.items():
         if not (path.endswith(".py") and path in files):
             files[path] = data
@@ -213,6 +218,11 @@ def _hides_library(path: str) -> bool:
     return path.partition("/")[0].removesuffix(".py") in _LIBRARIES
 
 
+def _in_the_way(path: str, assignment: Assignment) -> bool:
+    """Whether a file stands where the instructor has a folder, or in a folder where the instructor has a file."""
+    return any(one.startswith(f"{path}/") or path.startswith(f"{one}/") for one in assignment.files)
+
+
 _LIBRARIES = {"numpy", "jax", "jaxlib", "scipy", "ml_dtypes", "IPython", "ipykernel", "graders"}
 
 
@@ -221,6 +231,10 @@ def _file_flags(assignment: Assignment, submission: Submission) -> list[Flag]:
     for path, data in submission.files.items():
         if _hides_library(path):
             flags.append(Flag("library_hidden", f"Your file {path} hides the library of that name; it was left out."))
+        elif _in_the_way(path, assignment):
+            flags.append(
+                Flag("data_restored", f"Your file {path} stood where the instructor's data is; it was left out.")
+            )
         elif path in assignment.files and not path.endswith(".py") and data != assignment.files[path]:
             flags.append(Flag("data_restored", f"The data file {path} was changed; the instructor's copy was used."))
     return flags
