@@ -1,0 +1,48 @@
+"""The repository's lesson in a throw-away course, released as it is committed, with its reference established."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from graders import config
+from graders.config import Settings
+from graders.kernels.nursery import best_level
+from graders.run import grading
+from graders.run.pipeline import Course
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_keys(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Reports are signed with a key of these tests, not with the one of whoever runs them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
+        yield
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """A copy of this course that holds what is committed: source, release and settings."""
+    home = tmp_path_factory.mktemp("lesson")
+    for name in ("source", "release"):
+        shutil.copytree(ROOT / name, home / name)
+    for name in ("course_config.py", "nbgrader_config.py"):
+        shutil.copy(ROOT / name, home / name)
+    return msgspec.structs.replace(config.load(home), answers=ROOT / "tests" / "answers")
+
+
+@pytest.fixture(scope="session")
+def lesson(settings: Settings) -> Course:
+    """performance-02, ready to grade behind the best walls of this machine."""
+    return grading.prepare(settings, "performance-02", best_level())
