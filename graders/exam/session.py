@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import msgspec
 
-from graders.exam import control, inkernel
+from graders.exam import control, inkernel, ownership
 from graders.exam.ownership import Names
 from graders.exam.pair import Answer, Conditions, Pair
 from graders.exam.plan import ExamPlan, NotebookPlan, Step
@@ -67,13 +67,13 @@ class Examination:
         self._pair = pair
         self._deadline = deadline
         self._killers: set[int] = set()
-        self._blamed = -1
+        self._hung: set[int] = set()
         self._cells: dict[int, CellRun] = {}
         self._tests: list[TestRun] = []
         self._phases: dict[str, float] = {}
         self._restarts = 0
         self._after_hidden = False
-        self._lost_names = False
+        self._lost_names: set[str] = set()
 
     def run(self) -> Run:
         """Go through the steps in order."""
@@ -100,36 +100,52 @@ class Examination:
         finally:
             self._phases[name] = self._phases.get(name, 0.0) + time.monotonic() - begun
 
+    def _over(self) -> bool:
+        return time.monotonic() >= self._deadline
+
     def _left(self) -> float:
         """Wall seconds that the next cell or test may take."""
         return min(self._conditions.cell_timeout_s, self._deadline - time.monotonic())
 
-    def _execute(self, step: Step) -> CellEnd:
+    def _execute(self, step: Step) -> tuple[CellEnd, bool]:
+        """Run a cell; (how it ended, whether another cell is to blame for that)."""
         end = self._pair.run(step.source, max(_LEAST_S, self._left()))
-        if not end.alive:
-            self._blamed = self._culprit(step)
-            self._killers.add(self._blamed)
-        return end
+        if end.ended is Ended.timeout:
+            self._hung.add(step.position)
+            if self._over():
+                end = msgspec.structs.replace(end, ended=Ended.budget)
+        if end.alive:
+            return end, False
+        blamed = self._culprit(step)
+        self._killers.add(blamed)
+        if blamed in self._cells:
+            told = {"ended": end.ended, "reason": self._sentence(end.ended)}
+            self._cells[blamed] = msgspec.structs.replace(self._cells[blamed], **told)
+        return end, blamed != step.position
 
     def _culprit(self, step: Step) -> int:
         """The cell to blame for a death during `step`: a cell of the instructor does not kill, so then it is the
         student's last cell before it, which left something behind.
         """
-        before = [one for one in self._code(step.position) if not one.author and one.position not in self._killers]
-        return before[-1].position if step.author and before else step.position
+        before = [one for one in self._ran(step.position) if not one.author and one.position not in self._killers]
+        return before[-1].position if step.author and step.role is not Role.test and before else step.position
 
-    def _code(self, end: int) -> list[Step]:
-        return [one for one in self._notebook.steps[:end] if one.cell_type == "code" and one.role is not Role.test]
+    def _ran(self, end: int) -> list[Step]:
+        """The steps before `end` that run in the candidate."""
+        tests = not self._conditions.sealed
+        code = [one for one in self._notebook.steps[:end] if one.cell_type == "code"]
+        return [one for one in code if tests or one.role is not Role.test]
 
     def _revive(self, before: Step) -> None:
-        """A new candidate that has run the cells before `before`, but for those that killed one."""
+        """A new candidate that has run the cells before `before`, but for those that killed one or never ended."""
         while not self._pair.alive:
             self._restarts += 1
             with self._phase("start"):
                 self._pair.start()
             with self._phase("replay"):
-                for step in self._code(before.position):
-                    if step.position not in self._killers and not self._execute(step).alive:
+                for step in self._ran(before.position):
+                    left_out = step.position in self._killers | self._hung
+                    if not left_out and not self._execute(step)[0].alive:
                         break
 
     def _cell(self, step: Step) -> None:
@@ -138,11 +154,8 @@ class Examination:
             return
         self._revive(step)
         with self._phase("cells"):
-            end = self._execute(step)
-        if not end.alive and self._blamed != step.position:
-            earlier = self._cells[self._blamed]
-            told = msgspec.structs.replace(earlier, ended=end.ended, reason=self._sentence(end.ended))
-            self._cells[self._blamed] = told
+            end, blameless = self._execute(step)
+        if blameless:
             self._cell(step)
             return
         self._cells[step.position] = self._cell_run(step, end.ended, end)
@@ -165,7 +178,7 @@ class Examination:
         names = step.names or Names((), ())
         if self._left() <= 0:
             return TestRun(identity, Ended.budget, reason=self._sentence(Ended.budget))
-        if self._lost_names and names.earlier:
+        if not self._lost_names.isdisjoint(names.earlier):
             return TestRun(identity, Ended.examiner_lost, reason=_LOST_NAMES)
         self._revive(step)
         if not self._conditions.sealed:
@@ -173,21 +186,23 @@ class Examination:
         with self._phase("tests"):
             answer = self._pair.ask(control.Examine(identity, step.segments, names), max(_LEAST_S, self._left()))
         if answer.judged is None:
-            self._lost_names = True
+            self._lost_names = {name for one in self._notebook.steps[: step.position + 1] for name in _binds(one)}
             return TestRun(identity, Ended.examiner_lost, output=answer.printed)
+        self._lost_names -= _binds(step)
         hidden = any(one.hidden for one in step.segments)
         self._after_hidden = self._after_hidden or (hidden and answer.judged.asked > 0)
         return self._test_run(answer, answer.judged.test)
 
     def _test_in_kernel(self, step: Step) -> TestRun:
         with self._phase("tests"):
-            end = self._execute(step)
+            end, _ = self._execute(step)
         self._after_hidden = self._after_hidden or any(one.hidden for one in step.segments)
-        return inkernel.test_run(step, end, self._sentence(end.ended))
+        return inkernel.test_run(step, end, self._sentence(end.ended, called=True))
 
     def _test_run(self, answer: Answer, test: TestRun) -> TestRun:
         lost = answer.judged is not None and answer.judged.candidate_lost is not None
-        ended = Ended.timeout if answer.late else died(answer.exit) if lost else test.ended
+        late = Ended.budget if self._over() else Ended.timeout
+        ended = late if answer.late else died(answer.exit) if lost else test.ended
         return msgspec.structs.replace(
             test, ended=ended, output=test.output + answer.printed, reason=self._sentence(ended, called=True)
         )
@@ -200,5 +215,11 @@ class Examination:
             Ended.timeout: f"{subject} did not finish within {limits.cell_timeout_s:g} s and was stopped.",
             Ended.memory: f"{subject} used more than {limits.limits.memory_bytes / 2**20:,.0f} MiB of memory and was stopped.",
             Ended.died: f"{subject} ended the Python process it ran in (os._exit, a crash, or a kill).",
-            Ended.budget: f"The {limits.submission_timeout_s:g} s for the whole submission were used up before this.",
+            Ended.budget: f"The {limits.submission_timeout_s:g} s for the whole submission were used up before this was done.",
         }.get(ended)
+
+
+def _binds(step: Step) -> set[str]:
+    """Names that a test leaves to later tests."""
+    tree = ownership.parse(step.source) if step.role is Role.test else None
+    return ownership.bound(tree) if tree else set()

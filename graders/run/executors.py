@@ -6,6 +6,7 @@ Comes in: jobs. Goes out: `Graded`s as they are done. Must not: let one submissi
 from __future__ import annotations
 
 import multiprocessing
+import multiprocessing.util
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -24,6 +25,8 @@ _zygote: Zygote | None = None
 def _start(course: Course) -> None:
     global _course, _zygote
     _course, _zygote = course, pipeline.new_zygote()
+    # not atexit: a worker of multiprocessing leaves by another door
+    multiprocessing.util.Finalize(None, _zygote.close, exitpriority=10)
 
 
 def _grade(job: Job) -> Graded:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
+from notebook_samples import dump
 
 from graders import config
 from graders.config import Settings
@@ -18,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def own_keys(tmp_path_factory: pytest.TempPathFactory) -> None:
+def own_keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Reports are signed with a key of these tests, not with the one of whoever runs them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
@@ -46,3 +48,25 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 def lesson(settings: Settings) -> Course:
     """performance-02, ready to grade behind the best walls of this machine."""
     return grading.prepare(settings, "performance-02", best_level())
+
+
+CONFIG = """\
+c = get_config()
+c.CourseDirectory.course_id = "small"
+c.ExportApp.plugin_class = "graders.results.exporters.StatusExport"
+"""
+
+
+def _small(folder: Path, assignments: dict[str, dict]) -> Settings:
+    for name, made in assignments.items():
+        (folder / "source" / name).mkdir(parents=True)
+        (folder / "source" / name / "nb.ipynb").write_bytes(dump(made))
+    for name in ("course_config.py", "nbgrader_config.py"):
+        (folder / name).write_text(CONFIG)
+    return config.load(folder)
+
+
+@pytest.fixture(scope="session")
+def small_course() -> Callable[[Path, dict[str, dict]], Settings]:
+    """Makes a course folder in which every assignment is one notebook, `nb`."""
+    return _small
