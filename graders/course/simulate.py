@@ -34,6 +34,9 @@ def simulate(course: Path, assignment: Assignment, answers: Path, students: int,
 
     Of 24 students two hand in what they received, six attack, and the others draw an answer for each exercise: a third of
     them only right ones, the rest of any quality.
+
+    Raises:
+        CourseError: there are no known answers, or a folder of that name was handed in by somebody else.
     """
     known = known_answers(answers / assignment.name)
     if not known:
@@ -49,9 +52,10 @@ def simulate(course: Path, assignment: Assignment, answers: Path, students: int,
         members.append(_honest(known, draw, only_right=draw.random() < 1 / 3))
     draw.shuffle(members)
     width = max(2, len(str(students)))
+    names = [f"student-{number:0{width}d}" for number in range(1, students + 1)]
+    _claim(course, assignment.name, names)
     made = []
-    for number, (what, total, cells, honest) in enumerate(members, 1):
-        student = f"student-{number:0{width}d}"
+    for student, (what, total, cells, honest) in zip(names, members, strict=True):
         _write(course, assignment, student, cells)
         made.append(Simulated(student, what, total, honest))
     return tuple(made)
@@ -71,6 +75,20 @@ def notebook_with(released: dict[str, Any], cells: dict[str, str]) -> dict[str, 
         if identity in cells:
             cell["source"] = cells[identity]
     return made
+
+
+def _claim(course: Path, assignment: str, names: Sequence[str]) -> None:
+    """Note which folders are a simulation's own. Raises `CourseError` before anything is written over another's."""
+    note = course / ".graders" / "simulated" / f"{assignment}.json"
+    own: list[str] = json.loads(note.read_text()) if note.is_file() else []
+    taken = [name for name in names if name not in own and (course / "submitted" / name / assignment).exists()]
+    if taken:
+        raise CourseError(
+            f"{', '.join(taken)} handed in {assignment!r} already, and not by a simulation; nothing was written. "
+            f"Next step: move those folders out of {course / 'submitted'}, or simulate in another course folder."
+        )
+    note.parent.mkdir(parents=True, exist_ok=True)
+    note.write_text(json.dumps(sorted({*own, *names})))
 
 
 def _attack(assignment: Assignment, one: Hostile) -> tuple[str, Decimal, dict[str, str], bool]:
