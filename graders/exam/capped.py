@@ -1,6 +1,6 @@
 """A kernel's stdout and stderr that keep the head and the tail of what one cell prints.
 
-Comes in: text. Goes out: at most about `limit_bytes` of it a cell and stream. Cutting here, while it streams, keeps both
+Comes in: text. Goes out: at most about half of `limit_bytes` of it a cell and stream. Cutting here, while it streams, keeps both
 processes flat for honest floods; the client has a cap of its own for the others.
 """
 
@@ -13,7 +13,10 @@ from ipykernel.iostream import OutStream
 
 
 class CappedOutput(OutStream):
-    """An OutStream that lets half the limit through and holds the last half until the cell ends."""
+    """An OutStream that lets a quarter of the limit through and holds the last quarter until the cell ends.
+
+    A cell has two streams, and the limit is for both: a flood on one must not cost the other its tail.
+    """
 
     limit_bytes = 200_000
 
@@ -29,22 +32,22 @@ class CappedOutput(OutStream):
 
     def write(self, string: str) -> int:
         """Pass on, hold, or drop; always claims to have written everything."""
-        half = self.limit_bytes // 2
-        room = half - self._passed
+        part = self.limit_bytes // 4
+        room = part - self._passed
         if room > 0:
             self._passed += len(string)
             super().write(string[:room])
         rest = string[room:] if room > 0 else string
         if rest:
-            self._hold(rest, half)
+            self._hold(rest, part)
         return len(string)
 
-    def _hold(self, text: str, half: int) -> None:
-        kept = text[-half:]
+    def _hold(self, text: str, most: int) -> None:
+        kept = text[-most:]
         self._cut += len(text) - len(kept)
         self._tail.append(kept)
         self._held += len(kept)
-        while self._held - len(self._tail[0]) >= half:
+        while self._held - len(self._tail[0]) >= most:
             dropped = self._tail.popleft()
             self._held -= len(dropped)
             self._cut += len(dropped)

@@ -20,6 +20,7 @@ HOOK = "graders.exam.candidate:install"
 OUTSTREAM = "graders.exam.capped.CappedOutput"
 PRELOAD = ("graders.exam.candidate", "graders.exam.examiner")
 _OVERRUN_S = 3.0  # how long an examiner has to answer once its candidate is gone
+_EXIT_S = 2.0  # how long after its channel broke a candidate may take to be gone; one that only hung up is ended
 _MEET_S = 60.0
 
 
@@ -115,10 +116,11 @@ class Pair:
             self._kernel.kill()
             told = self._receive(_OVERRUN_S)
         judged = told if isinstance(told, control.Judged) else None
-        exit, printed = self._kernel.exit(), self._kernel.drain()
+        lost = judged is not None and judged.candidate_lost is not None
+        exit, printed = self._kernel.exit(_EXIT_S if lost else 0.0), self._kernel.drain()
         if judged is None:
             self.end()
-        elif late or judged.candidate_lost is not None:
+        elif late or lost:
             self.end_candidate()
         return Answer(judged, late, exit, printed)
 

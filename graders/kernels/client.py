@@ -104,9 +104,9 @@ class Kernel:
             f"A kernel did not come up within {_START_S:.0f} s: {self.exit()}. It is tried again."
         )
 
-    def exit(self) -> Exit | None:
-        """How the process ended, or None while it runs."""
-        found: Exit | None = self._child.wait(0)
+    def exit(self, wait_s: float = 0.0) -> Exit | None:
+        """How the process ended, or None when it still runs after `wait_s`."""
+        found: Exit | None = self._child.wait(wait_s)
         return found
 
     def run(self, source: str, timeout_s: float) -> CellEnd:

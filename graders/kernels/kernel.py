@@ -152,6 +152,10 @@ class SandboxKernelApp(kernelapp.IPKernelApp):
         self.heartbeat.start()
 
 
+def _leave() -> None:
+    raise SystemExit
+
+
 def _take(socket: Any, descriptor: int) -> None:
     # With USE_FD set ZeroMQ listens on the descriptor and never looks at the address.
     socket.setsockopt(zmq.USE_FD, descriptor)
@@ -173,6 +177,7 @@ def main(argument: dict[str, Any], fds: list[int]) -> None:
         app.outstream_class = argument["outstream"]
     app.initialize([])
     shell: Any = app.shell
+    shell.ask_exit = _leave  # `quit()` would end the kernel a moment later, during another cell
     shell.system = shell.system_raw  # `!command` through a pty would fork this many-threaded process
     if argument.get("hook"):
         module, _, function = argument["hook"].partition(":")

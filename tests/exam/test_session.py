@@ -1,0 +1,310 @@
+"""Laws of the examination: what a submission does to itself costs the exercise that did it, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+from written_cells import answer, assignment, handed_in, judge, locked
+
+from graders.exam.pair import Conditions
+from graders.exam.plan import seal
+from graders.exam.session import examine
+from graders.kernels.nursery import Limits, Zygote, best_level
+from graders.records import CellRun, Ended, Outcome, ReleasedCell, Run, TestRun
+from graders.run import pipeline
+
+MIB = 2**20
+OUTPUT_BYTES = 20_000
+
+
+@pytest.fixture(scope="module")
+def zygote() -> Iterator[Zygote]:
+    """A zygote that knows candidates and examiners."""
+    with pipeline.new_zygote() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def conditions() -> Conditions:
+    """Small limits behind the best walls of this machine."""
+    return Conditions(
+        best_level(),
+        Limits(memory_bytes=600 * MIB),
+        cell_timeout_s=2.0,
+        submission_timeout_s=60.0,
+        output_bytes=OUTPUT_BYTES,
+    )
+
+
+@pytest.fixture
+def run(zygote: Zygote, conditions: Conditions) -> Examine:
+    """Examine a notebook of the author in which a student wrote these answers."""
+    return Examine(zygote, conditions)
+
+
+class Examine:
+    """Runs one examination. Keyword arguments are other conditions."""
+
+    def __init__(self, zygote: Zygote, conditions: Conditions) -> None:
+        self._zygote = zygote
+        self._conditions = conditions
+
+    def __call__(self, cells: Sequence[ReleasedCell], answers: dict[str, str], **conditions: object) -> Run:
+        given = assignment(cells)
+        held = msgspec.structs.replace(self._conditions, **conditions)
+        return examine(seal(given, handed_in(given, answers)), held, self._zygote)
+
+
+def exercises(*ids: str) -> list[ReleasedCell]:
+    """For each id an answer, `id = 1` by the author, and a test of it."""
+    return [cell for id in ids for cell in (answer(id, f"{id} = 1"), judge(f"{id}-test", f"assert {id} == 1"))]
+
+
+def right(*ids: str) -> dict[str, str]:
+    """Right answers to `exercises`."""
+    return {id: f"{id} = 1" for id in ids}
+
+
+def cell_of(found: Run, id: str) -> CellRun:
+    """The run of the cell with this id."""
+    return next(cell for cell in found.cells if cell.id == id)
+
+
+def test_of(found: Run, id: str) -> TestRun:
+    """The run of the test of this exercise."""
+    return next(test for test in found.tests if test.id == f"{id}-test")
+
+
+test_of.__test__ = False  # type: ignore[attr-defined]  # not a test of pytest's
+
+
+def passed(found: Run) -> set[str]:
+    """The exercises whose tests passed."""
+    good = (one for one in found.tests if one.ended is Ended.ok and one.problem is None)
+    return {
+        one.id.removesuffix("-test") for one in good if all(check.outcome is Outcome.passed for check in one.checks)
+    }
+
+
+def text_of(cell: CellRun) -> str:
+    """All that the cell printed."""
+    return "".join(str(one.get("text", "")) for one in cell.outputs)
+
+
+DEATHS = {
+    "leaves": "import os\nos._exit(0)",
+    "crashes": "import ctypes\nctypes.string_at(0)",
+    "kills": "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\nos._exit(9)",
+    "grows": "held = []\nwhile True: held.append(b'x' * 2**26)",
+}
+
+
+def test_a_death_costs_the_exercise_that_did_it(run: Examine) -> None:
+    """os._exit, a crash, SIGKILL and a memory bomb: each loses its own exercise, and those between lose nothing."""
+    names = [name for death in DEATHS for name in (f"before_{death}", death)]
+    found = run(exercises(*names, "last"), right(*names, "last") | DEATHS, cell_timeout_s=5.0)
+    assert {name: cell_of(found, name).ended for name in DEATHS} == {
+        "leaves": Ended.died,
+        "crashes": Ended.died,
+        "kills": Ended.died,
+        "grows": Ended.memory,
+    }
+    assert passed(found) == {*(f"before_{death}" for death in DEATHS), "last"}
+    assert found.restarts == len(DEATHS)
+    assert all(cell_of(found, name).reason for name in DEATHS)
+    assert "600 MiB" in (cell_of(found, "grows").reason or "")
+    assert all(cell.reason is None for cell in found.cells if cell.id not in DEATHS)
+
+
+HANGS = {
+    "loops": "while True: pass",
+    "swallows": "while True:\n    try:\n        while True: pass\n    except KeyboardInterrupt: pass",
+    "compiled": "import jax\njax.lax.while_loop(lambda v: v < 7, lambda v: (v + 1) % 5, 1).block_until_ready()",
+    "sleeps": "import time\ntime.sleep(600)",
+}
+
+
+def test_a_hang_costs_the_exercise_that_did_it(run: Examine) -> None:
+    """Endless loops, interruptible or not, are stopped at the budget of a cell, and the others lose nothing."""
+    begun = time.monotonic()
+    names = [name for hang in HANGS for name in (f"before_{hang}", hang)]
+    found = run(exercises(*names, "last"), right(*names, "last") | HANGS)
+    assert {name: cell_of(found, name).ended for name in HANGS} == dict.fromkeys(HANGS, Ended.timeout)
+    assert all("2 s" in (cell_of(found, name).reason or "") for name in HANGS)
+    assert passed(found) == {*(f"before_{hang}" for hang in HANGS), "last"}
+    assert all(2.0 <= cell_of(found, name).seconds < 7.0 for name in HANGS)
+    assert time.monotonic() - begun < 30
+
+
+def test_a_function_that_dies_or_hangs_when_a_test_calls_it_costs_that_test(run: Examine) -> None:
+    """Death, hang and a memory bomb inside a call are told at the test, and other tests of other answers go on."""
+    calls = {
+        "dies": "def dies():\n    import os\n    os._exit(3)",
+        "hangs": "def hangs():\n    while True: pass",
+        "stubborn": "def stubborn():\n    while True:\n        try:\n            while True: pass\n        except BaseException: pass",
+        "grows": "def grows():\n    held = []\n    while True: held.append(b'x' * 2**26)",
+    }
+    cells = [one for name in calls for one in (answer(name, ""), judge(f"{name}-test", f"assert {name}() == 1"))]
+    found = run([*cells, *exercises("last")], right("last") | calls, cell_timeout_s=3.0)
+    assert {name: test_of(found, name).ended for name in calls} == {
+        "dies": Ended.died,
+        "hangs": Ended.timeout,
+        "stubborn": Ended.timeout,
+        "grows": Ended.memory,
+    }
+    assert all("called by a test" in (test_of(found, name).reason or "") for name in calls)
+    assert passed(found) == {"last"}
+    assert all(cell.ended is Ended.ok for cell in found.cells)
+
+
+def test_what_would_leave_or_ask_is_an_error_of_its_cell(run: Examine) -> None:
+    """sys.exit, quit, exit, input, breakpoint and %debug end their cell, not the notebook, and ask nobody."""
+    odd = {
+        "leaves": "import sys\nsys.exit(3)",
+        "raises": "raise SystemExit",
+        "quits": "quit()",
+        "exits": "exit()",
+        "asks": "input('a? ')",
+        "secret": "import getpass\ngetpass.getpass()",
+        "stops": "breakpoint()",
+        "inspects": "try:\n    1 / 0\nexcept ZeroDivisionError: pass\n%debug",
+        "broken": "1 / 0",
+        "debugs": "%debug",
+        "unknown": "%no_such_magic",
+        "syntax": "def (",
+        "interrupts": "raise KeyboardInterrupt",
+        "exits_group": "raise BaseExceptionGroup('g', [SystemExit()])",
+    }
+    found = run(exercises(*odd, "last"), right("last") | odd)
+    assert all(cell_of(found, name).ended in (Ended.ok, Ended.error) for name in odd)
+    assert found.restarts == 0
+    names = {id: getattr(cell_of(found, id).problem, "name", None) for id in odd}
+    assert names["leaves"] == names["raises"] == names["quits"] == names["exits"] == "SystemExit"
+    assert names["asks"] == names["secret"] == "StdinNotImplementedError"
+    assert names["broken"] == "ZeroDivisionError"
+    assert names["syntax"] == "SyntaxError"
+    assert names["interrupts"] == "KeyboardInterrupt"
+    assert passed(found) == {"last"}
+
+
+def test_output_is_cut_with_head_and_tail_kept(run: Examine) -> None:
+    """200,000 lines, one line of 30 MB, and many results: each is cut near the limit and the next cell is whole."""
+    floods = {
+        "lines": "for i in range(200_000): print(i)",
+        "line": "print('<' + 'x' * 30_000_000 + '>')",
+        "both": "import sys\nfor i in range(20_000): print('out', i); print('err', i, file=sys.stderr)",
+        "shows": "for i in range(300): display('x' * 1000)",
+        "huge": "'y' * 30_000_000",
+        "traceback": "raise ValueError('z' * 3_000_000)",
+    }
+    found = run(exercises(*floods, "last"), right(*floods, "last") | {k: f"{k} = 1\n{v}" for k, v in floods.items()})
+    assert passed(found) == {*floods, "last"}
+    for name in floods:
+        size = len(msgspec.json.encode(cell_of(found, name).outputs))
+        assert size < 6 * OUTPUT_BYTES, name
+    lines = text_of(cell_of(found, "lines")).splitlines()
+    assert (lines[0], lines[-1]) == ("0", "199999")
+    line = text_of(cell_of(found, "line"))
+    assert line.startswith("<x")
+    assert line.rstrip().endswith("x>")
+    assert "cut" in line
+    assert cell_of(found, "last").outputs == ()
+
+
+def resident_bytes() -> int:
+    """What this process holds in memory now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.parametrize(
+    "flood",
+    [
+        "while True: print('x' * 1000)",
+        "import os\nwhile True: os.write(1, b'x' * 65536)",
+        "while True: display('x' * 1000)",
+        "send = get_ipython().kernel.iopub_socket.send_multipart\nwhile True: send([b'x' * 2**20] * 4)",
+    ],
+    ids=["print", "descriptor", "display", "forged"],
+)
+def test_endless_output_leaves_our_memory_flat(run: Examine, flood: str) -> None:
+    """A cell that prints until it is stopped costs this process less than 50 MB, at any moment."""
+    run(exercises("warm"), {})
+    resource_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    before = resident_bytes()
+    found = run(exercises("flood", "last"), {"flood": flood} | right("last"))
+    assert resident_bytes() - before < 50 * MIB
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    assert peak <= resource_before or peak - before < 50 * MIB
+    assert cell_of(found, "flood").ended in (Ended.timeout, Ended.memory)
+    assert passed(found) == {"last"}
+
+
+def test_budget_of_the_submission_ends_what_is_left(run: Examine) -> None:
+    """When the time for the whole submission is used up, the rest is told so and not run, and what was judged stays."""
+    hang = "import time\ntime.sleep(600)"
+    found = run(
+        exercises("good", "one", "two", "three", "late"),
+        right("good", "late") | dict.fromkeys(("one", "two", "three"), hang),
+        submission_timeout_s=5.0,
+    )
+    assert passed(found) == {"good"}
+    assert cell_of(found, "one").ended is Ended.timeout
+    assert cell_of(found, "three").ended is Ended.budget
+    assert cell_of(found, "late").ended is test_of(found, "late").ended is Ended.budget
+    assert "5 s" in (test_of(found, "late").reason or "")
+
+
+def test_the_last_cell_is_stopped_by_the_budget_and_told_so(run: Examine) -> None:
+    """A cell or a call that the submission's budget stops is told that budget, not the one of a cell."""
+    found = run(exercises("one"), {"one": "while True: pass"}, cell_timeout_s=60.0, submission_timeout_s=2.5)
+    assert cell_of(found, "one").ended is Ended.budget
+    assert "2.5 s" in (cell_of(found, "one").reason or "")
+    cells = [answer("f", ""), judge("f-test", "f()")]
+    found = run(cells, {"f": "def f():\n    while True: pass"}, cell_timeout_s=60.0, submission_timeout_s=2.5)
+    assert test_of(found, "f").ended is Ended.budget
+    assert "2.5 s" in (test_of(found, "f").reason or "")
+
+
+LATER = """
+import os, threading, time
+
+def later():
+    time.sleep(1)
+    os._exit(1)
+
+threading.Thread(target=later, daemon=True).start()
+"""
+
+
+def test_a_death_in_a_locked_cell_is_blamed_on_the_answer_before_it(run: Examine) -> None:
+    """The instructor's cells do not kill: it was the last answer before, and the locked cell runs again."""
+    cells = [
+        *exercises("early"),
+        answer("a", "a = 1"),
+        locked("slow", "import time\ntime.sleep(1.5)\nslow = 1"),
+        judge("a-test", "assert a == slow == 1"),
+        *exercises("last"),
+    ]
+    found = run(cells, right("early", "last") | {"a": "a = 1" + LATER})
+    assert cell_of(found, "a").ended is Ended.died
+    assert cell_of(found, "a").reason
+    assert cell_of(found, "slow").ended is Ended.ok
+    assert passed(found) == {"early", "last"}
+    assert found.restarts == 1
+
+
+def test_a_death_while_cells_are_run_again_is_told_at_its_cell(run: Examine) -> None:
+    """A cell that ended well the first time and kills the candidate when it is run again is told so as well."""
+    turn = time.time() + 3
+    moody = f"import os, time\na = 1\nif time.time() > {turn}: os._exit(1)"
+    deadly = f"import os, time\ntime.sleep(max(0.1, {turn} + 0.1 - time.time()))\nos._exit(1)"
+    found = run(exercises("a", "b", "c"), {"a": moody, "b": deadly, "c": "c = 1"}, cell_timeout_s=10.0)
+    assert [cell_of(found, id).ended for id in "abc"] == [Ended.died, Ended.died, Ended.ok]
+    assert cell_of(found, "a").reason
+    assert passed(found) == {"a", "c"}
