@@ -1,0 +1,214 @@
+"""Laws of what a submission earns, on a small course that is released, graded, stored and exported for real."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from notebook_samples import answer, dump, hidden, locked, notebook, with_answers
+
+from graders.config import Settings
+from graders.course.notebooks import read_assignment, released_notebook
+from graders.course.reference import run_solution
+from graders.kernels.nursery import best_level
+from graders.records import ExerciseResult, Outcome, Report, Status
+from graders.results.folders import hash_files
+from graders.results.gradebook import statuses
+from graders.results.report import REPORT, json_line, read
+from graders.run import grading, pipeline, releasing
+
+# What a partial-credit test of 2 points may end in, and the points that this is.
+NUMBERS = {
+    "1": "1",
+    "2.0": "2",
+    "0": "0",
+    "-0.0": "0",
+    "np.float64(0.5)": "0.5",
+    "np.float16(0.25)": "0.25",
+    "np.int64(2)": "2",
+    "np.array(1.5)": "1.5",
+    "jnp.array(0.5)": "0.5",
+    "jnp.array(1)": "1",
+    "jnp.bfloat16(0.5)": "0.5",
+}
+NO_NUMBERS = [
+    "float('nan')", "None", "True", "np.True_", "jnp.array(True)", "-0.5", "2.5", "np.nextafter(2, 3)", "float('inf')",
+    "np.array(np.nan)", "(1,)", "[1]", "'1'", "b'1'", "1j", "np.array([1.0])", "{}", "print",
+]  # fmt: skip
+WORTH = 2
+WARNS = """\
+import logging, sys, warnings
+print("careful", file=sys.stderr)
+warnings.warn("this name is old")
+def calm(x):
+    print("careful again", file=sys.stderr)
+    logging.getLogger().error("a line of a log")
+    warnings.warn("and old inside")
+    return x + 1"""
+KILLS = "import os\nkilled = 1\nos._exit(0)"
+KILLS_INSIDE = "import os\ndef calm(x):\n    os._exit(0)"
+SMALL = notebook(
+    locked("setup", "import numpy as np\nimport jax.numpy as jnp"),
+    answer("first", "first = 1"),
+    hidden("first-test", "assert first == 1", 1),
+    answer("killed", "killed = 1"),
+    hidden("killed-test", "assert killed == 1", 1),
+    answer("calm", "def calm(x):\n    return x + 1"),
+    hidden("calm-test", "assert calm(1) == 2", 1),
+    answer("last", "last = first + 1"),
+    hidden("last-test", "assert last == 2", 1),
+)
+CREDIT = notebook(
+    locked("setup", "import numpy as np\nimport jax.numpy as jnp"),
+    *(
+        one
+        for number in range(len(NUMBERS) + len(NO_NUMBERS))
+        for one in (answer(f"v{number}", f"v{number} = {WORTH}"), hidden(f"v{number}-test", f"v{number}", WORTH))
+    ),
+)
+VALUES = {text: f"v{number}" for number, text in enumerate([*NUMBERS, *NO_NUMBERS])}
+CLASS = {
+    "author": {"killed": "killed = 1", "calm": "def calm(x): return 1 + x", "first": "first = 1", "last": "last = 2"},
+    "warns": {"first": "first = 1", "killed": "killed = 1", "calm": WARNS, "last": "last = 2"},
+    "killed": {"first": "first = 1", "killed": KILLS, "calm": "def calm(x): return 1 + x", "last": "last = first + 1"},
+    "kills": {"first": "first = 1", "killed": "killed = 1", "calm": KILLS_INSIDE, "last": "last = first + 1"},
+}
+BROKEN = {
+    "cut": dump(SMALL)[:-40],
+    "empty": b"",
+    "page": b"<html>log in</html>",
+}
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory, small_course: Callable) -> Settings:
+    """The course, released, with everything handed in and graded."""
+    settings = small_course(tmp_path_factory.mktemp("small"), {"ps1": SMALL})
+    releasing.release(settings, "ps1", best_level())
+    blank = released_notebook(settings.course, "ps1", "nb")
+    handed_in = {student: dump(with_answers(blank, cells)) for student, cells in CLASS.items()} | BROKEN
+    for student, data in handed_in.items():
+        submit(settings.course, student, "ps1", data)
+    ready = grading.prepare(settings, "ps1", best_level())
+    grading.grade_class(settings, ready, grading.students(settings.course, "ps1"), 1, False, lambda report: None)
+    return settings
+
+
+def submit(course: Path, student: str, assignment: str, data: bytes) -> None:
+    """Hand in one notebook file."""
+    folder = course / "submitted" / student / assignment
+    folder.mkdir(parents=True)
+    (folder / "nb.ipynb").write_bytes(data)
+
+
+def report_of(course: Settings, student: str) -> Report:
+    """The stored report of one student."""
+    return read(course.course / "autograded" / student / "ps1" / REPORT)
+
+
+def scores(report: Report) -> dict[str, Decimal | None]:
+    """Points by exercise."""
+    return {one.id.removesuffix("-test"): one.score for one in report.exercises}
+
+
+@pytest.fixture(scope="module")
+def credit_report(tmp_path_factory: pytest.TempPathFactory, small_course: Callable) -> Report:
+    """One examination of a submission whose partial-credit tests end in each of the values."""
+    settings = small_course(tmp_path_factory.mktemp("credit"), {"credit": CREDIT})
+    assignment = read_assignment(settings.course, "credit", released=False)
+    conditions = pipeline.conditions_of(settings, best_level())
+    cells = {name: f"{name} = {text}" for text, name in VALUES.items()}
+    files = {"nb.ipynb": dump(with_answers(CREDIT, cells))}
+    with pipeline.new_zygote() as zygote:
+        course = pipeline.Course(assignment, run_solution(assignment, conditions, zygote), conditions)
+        return pipeline.grade(pipeline.Job("student-01", files, (), hash_files(files)), course, zygote).report
+
+
+@pytest.fixture(scope="module")
+def credit(credit_report: Report) -> dict[str, ExerciseResult]:
+    """The exercises of the partial-credit assignment, by the value that its tests ended in."""
+    found = {one.id: one for one in credit_report.exercises}
+    return {text: found[f"{name}-test"] for text, name in VALUES.items()}
+
+
+@pytest.mark.parametrize("text", NUMBERS)
+def test_a_number_counts_by_value(text: str, credit: dict[str, ExerciseResult]) -> None:
+    """A partial-credit test gives the number that it ends in, whatever type carries the number."""
+    exercise = credit[text]
+    assert exercise.score == Decimal(NUMBERS[text])
+    assert exercise.checks[0].outcome is not Outcome.broken
+
+
+@pytest.mark.parametrize("text", NO_NUMBERS)
+def test_what_is_no_number_of_points_gives_none(
+    text: str, credit: dict[str, ExerciseResult], credit_report: Report
+) -> None:
+    """A partial-credit test that ends in anything but a number from 0 to its points is broken, flagged, and earns 0."""
+    exercise = credit[text]
+    assert (exercise.score, exercise.checks[0].outcome) == (0, Outcome.broken)
+    flagged = [flag.cell for flag in credit_report.flags if flag.name == "broken_check"]
+    assert exercise.id in flagged
+
+
+def test_partial_credit_adds_up(credit: dict[str, ExerciseResult], credit_report: Report) -> None:
+    """The total is the exact sum of the numbers that count."""
+    assert credit_report.score == sum(map(Decimal, NUMBERS.values()))
+
+
+def test_warnings_cost_nothing(course: Settings) -> None:
+    """A right answer that writes warnings and log lines to stderr, in its cell and when called, earns full marks."""
+    report = report_of(course, "warns")
+    assert (report.status, report.score, report.max_score) == (Status.graded, 4, 4)
+
+
+@pytest.mark.parametrize(("student", "exercise"), [("killed", "killed"), ("kills", "calm")])
+def test_a_killed_candidate_costs_one_exercise(course: Settings, student: str, exercise: str) -> None:
+    """A candidate that dies, in a cell or when called by a test, costs that exercise, with a reason; the others stand."""
+    report = report_of(course, student)
+    assert report.status is Status.graded
+    assert scores(report) == {"first": 1, "killed": 1, "calm": 1, "last": 1} | {exercise: 0}
+    assert [one.id for one in report.exercises if one.reason] == [f"{exercise}-test"]
+    assert report.receipt.restarts == 1
+
+
+@pytest.mark.parametrize("student", BROKEN)
+def test_a_broken_file_is_not_graded_in_report_and_line(course: Settings, student: str) -> None:
+    """A file that cannot be read is `not_graded`, with a sentence and without a score, in the report and its line."""
+    report = report_of(course, student)
+    assert (report.status, report.score) == (Status.not_graded, None)
+    assert report.reason.startswith("nb.ipynb is ")
+    line = json.loads(json_line(report))
+    assert (line["status"], line["score"], line["reason"]) == ("not_graded", None, report.reason)
+    assert line["exercises"] == []
+
+
+def test_a_broken_file_is_not_graded_in_the_gradebook(course: Settings) -> None:
+    """The gradebook holds the status and the reason of what could not be graded, and the others as graded."""
+    found = {one.student: (one.status, one.reason) for one in statuses(course.course) if one.assignment == "ps1"}
+    reasons = {student: report_of(course, student).reason for student in BROKEN}
+    graded = dict.fromkeys(CLASS, ("graded", None))
+    assert found == graded | {student: ("not_graded", reason) for student, reason in reasons.items()}
+
+
+def test_a_broken_file_is_blank_in_the_export(course: Settings) -> None:
+    """`nbgrader export` leaves the score of what could not be graded blank, beside status and reason; never 0."""
+    path = os.pathsep.join((str(Path(sys.executable).parent), "/usr/bin", "/bin"))
+    (course.course / "home").mkdir()
+    environment = {"PATH": path, "HOME": str(course.course / "home"), "LANG": "C.UTF-8"}
+    command = [sys.executable, "-m", "nbgrader", "export"]
+    done = subprocess.run(command, cwd=course.course, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    with (course.course / "grades.csv").open() as stream:
+        rows = {row["student_id"]: row for row in csv.DictReader(stream) if row["assignment"] == "ps1"}
+    exported = {student: (row["score"], row["raw_score"], row["status"]) for student, row in rows.items()}
+    assert {student: exported[student] for student in BROKEN} == dict.fromkeys(BROKEN, ("", "", "not_graded"))
+    assert all(rows[student]["reason"].startswith("nb.ipynb is ") for student in BROKEN)
+    points = {"author": 4, "warns": 4, "killed": 3, "kills": 3}
+    assert {student: float(exported[student][0]) for student in CLASS} == points
