@@ -40,6 +40,12 @@ def test_run(step: Step, end: CellEnd, reason: str | None) -> TestRun:
     )
 
 
+def shows_checks(output: Mapping[str, object]) -> bool:
+    """Whether an output is a test's list of checks, which only a test may show."""
+    data = output.get("data")
+    return isinstance(data, Mapping) and CHECKS_TYPE in data
+
+
 def _decode(text: str) -> tuple[RawCheck, ...]:
     try:
         return _CHECKS.decode(text)

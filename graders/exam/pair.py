@@ -94,6 +94,13 @@ class Pair:
         walls = {"examiner": self._examiner.walls, "candidate": self._kernel.walls}
         self.places = self.places or tuple(_place(one, walls[str(one["role"])]) for one in told.places)
 
+    def bereft(self) -> bool:
+        """Whether the examiner was found dead between two tests; its candidate is then ended too."""
+        dead = self._examiner is not None and self._examiner.wait(0) is not None
+        if dead:
+            self.end()
+        return dead
+
     def run(self, source: str, timeout_s: float) -> CellEnd:
         """Run one cell in the candidate; a candidate that is dead afterwards is let go of."""
         if self._kernel is None:

@@ -165,7 +165,7 @@ class Examination:
             position=step.position,
             id=step.id,
             ended=ended,
-            outputs=end.outputs if end else (),
+            outputs=tuple(one for one in end.outputs if not inkernel.shows_checks(one)) if end else (),
             problem=end.problem if end else None,
             reason=self._sentence(ended),
             after_hidden=self._after_hidden,
@@ -178,6 +178,8 @@ class Examination:
         names = step.names or Names((), ())
         if self._left() <= 0:
             return TestRun(identity, Ended.budget, reason=self._sentence(Ended.budget))
+        if self._pair.bereft():
+            self._lose_names(step.position)
         if not self._lost_names.isdisjoint(names.earlier):
             return TestRun(identity, Ended.examiner_lost, reason=_LOST_NAMES)
         self._revive(step)
@@ -186,12 +188,17 @@ class Examination:
         with self._phase("tests"):
             answer = self._pair.ask(control.Examine(identity, step.segments, names), max(_LEAST_S, self._left()))
         if answer.judged is None:
-            self._lost_names = {name for one in self._notebook.steps[: step.position + 1] for name in _binds(one)}
+            self._lose_names(step.position + 1)
             return TestRun(identity, Ended.examiner_lost, output=answer.printed)
         self._lost_names -= _binds(step)
         hidden = any(one.hidden for one in step.segments)
-        self._after_hidden = self._after_hidden or (hidden and answer.judged.asked > 0)
+        called = answer.judged.asked > bool(names.candidate)  # to fetch the names is one question, and tells nothing
+        self._after_hidden = self._after_hidden or (hidden and called)
         return self._test_run(answer, answer.judged.test)
+
+    def _lose_names(self, end: int) -> None:
+        """The examiner is lost, and with it what the tests before `end` have bound."""
+        self._lost_names = {name for one in self._notebook.steps[:end] for name in _binds(one)}
 
     def _test_in_kernel(self, step: Step) -> TestRun:
         with self._phase("tests"):

@@ -12,6 +12,7 @@ from typing import Any
 from graders.records import CHECKS_TYPE, Problem
 
 _KEPT_TYPES = ("text/plain", "image/png", "image/jpeg", CHECKS_TYPE)
+_BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -62,6 +63,8 @@ class Outputs:
         if not isinstance(data, dict):
             return
         kept = {t: _utf8(data[t]) for t in _KEPT_TYPES if isinstance(data.get(t), str)}
+        # nbconvert puts a picture's text into an attribute as it is
+        kept = {t: text for t, text in kept.items() if not t.startswith("image/") or _BASE64.fullmatch(text)}
         item: dict[str, Any] = {"output_type": kind, "data": kept, "metadata": {}}
         if kind == "execute_result":
             item["execution_count"] = None

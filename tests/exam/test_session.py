@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -308,3 +310,298 @@ def test_a_death_while_cells_are_run_again_is_told_at_its_cell(run: Examine) -> 
     assert [cell_of(found, id).ended for id in "abc"] == [Ended.died, Ended.died, Ended.ok]
     assert cell_of(found, "a").reason
     assert passed(found) == {"a", "c"}
+
+
+def hidden(visible: str, secret: str) -> str:
+    """The text of a test with a hidden region."""
+    return f"{visible}\n### BEGIN HIDDEN TESTS\n{secret}\n### END HIDDEN TESTS\n"
+
+
+def test_only_what_follows_a_hidden_call_is_for_staff(run: Examine) -> None:
+    """A cell is marked once a hidden test has called student code; reading a value or a visible call marks nothing."""
+    cells = [
+        answer("one", "one = 1"),
+        judge("one-test", hidden("", "assert one == 1")),
+        answer("two", "def two(): return 2"),
+        judge("two-test", "assert two() == 2"),
+        answer("three", "def three(): return 3"),
+        judge("three-test", hidden("", "assert three() == 3")),
+        answer("four", "four = 4"),
+    ]
+    found = run(
+        cells, {cell.id: cell.source for cell in cells if cell.id and cell.id in ("one", "two", "three", "four")}
+    )
+    assert passed(found) == {"one", "two", "three"}
+    assert [cell.after_hidden for cell in found.cells] == [False, False, False, True]
+
+
+SHOWS = """
+from IPython.display import HTML, SVG, Javascript, Latex, Markdown, display
+import numpy as np
+for kind in (HTML, Markdown, Latex, Javascript): display(kind("<b>marked</b>"))
+display(SVG("<svg xmlns='http://www.w3.org/2000/svg'/>"))
+display({"text/html": "<script>marked</script>", "text/plain": "plain"}, raw=True)
+display({"application/vnd.jupyter.widget-view+json": {}, "application/javascript": "marked"}, raw=True)
+display({"application/x-graders-checks+json": "[]", "text/plain": "marked"}, raw=True)
+display({"image/png": '" onerror="marked'}, raw=True)
+display({"image/png": "aGVsbG8=", "text/plain": "picture"}, raw=True, metadata={"image/png": {"width": "marked"}})
+display({"image/svg+xml": "<svg onload='marked'/>", "image/jpeg": ["marked"]}, raw=True)
+shows = 1
+"""
+
+
+def test_only_text_and_pictures_are_kept(run: Examine) -> None:
+    """HTML, SVG, Markdown, LaTeX, scripts and widgets are dropped; plain text and real pictures stay, without metadata."""
+    found = run(exercises("shows"), {"shows": SHOWS})
+    outputs = cell_of(found, "shows").outputs
+    data = [one["data"] for one in outputs]
+    assert {kind for one in data for kind in one} <= {"text/plain", "image/png", "image/jpeg"}  # type: ignore[attr-defined]
+    assert {"text/plain": "plain"} in data
+    assert {"image/png": "aGVsbG8=", "text/plain": "picture"} in data
+    assert b"marked" not in msgspec.json.encode(outputs)
+    assert passed(found) == {"shows"}
+
+
+NOISE = """
+import sys, threading, time
+
+def noise():
+    while True:
+        print("FAILED 0.0")
+        print("Traceback: Error", file=sys.stderr)
+        time.sleep(0.001)
+
+threading.Thread(target=noise, daemon=True).start()
+a = 1
+"""
+WARNS = """
+import logging, sys, warnings
+
+def b():
+    warnings.warn("from a call")
+    logging.getLogger("x").error("from a call")
+    print("from a call", file=sys.stderr)
+    return 1
+
+b()
+"""
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_noise_and_warnings_cost_nothing(run: Examine, sealed: bool) -> None:
+    """What a thread prints, and what goes to stderr in a cell or in a call, never changes a score."""
+    cells = [*exercises("a"), answer("b", ""), judge("b-test", "for _ in range(20): assert b() == 1"), *exercises("c")]
+    found = run(cells, {"a": NOISE, "b": WARNS} | right("c"), sealed=sealed)
+    assert passed(found) == {"a", "b", "c"}
+
+
+def test_an_examiner_that_dies_costs_its_test_and_those_that_need_its_names(run: Examine) -> None:
+    """A fresh examiner goes on; a test that needs a name of the lost one is not judged, unless a later test binds it."""
+    cells = [
+        *exercises("before"),
+        answer("a", "a = 1"),
+        judge("a-test", "helper = 3\nif a == 2: import os; os._exit(1)"),
+        answer("b", "b = 1"),
+        judge("b-test", "assert helper * b == 3"),
+        answer("c", "c = 1"),
+        judge("c-test", "helper = 4\nassert c == 1"),
+        answer("d", "d = 1"),
+        judge("d-test", "assert helper * d == 4"),
+    ]
+    honest = right("before", "a", "b", "c", "d")
+    assert passed(run(cells, honest)) == {"before", "a", "b", "c", "d"}
+    found = run(cells, honest | {"a": "a = 2"})
+    assert passed(found) == {"before", "c", "d"}
+    assert {one.id: one.ended for one in found.tests if one.ended is not Ended.ok} == {
+        "a-test": Ended.examiner_lost,
+        "b-test": Ended.examiner_lost,
+    }
+    assert test_of(found, "b").reason
+    assert all(cell.ended is Ended.ok for cell in found.cells)
+
+
+def test_an_examiner_that_dies_between_tests_is_replaced(run: Examine) -> None:
+    """When an examiner is found dead, the next test that needs none of its names runs in a fresh one."""
+    late = "import os, threading\nthreading.Timer(0.2, os._exit, (1,)).start()\nassert a == 1"
+    cells = [answer("a", "a = 1"), judge("a-test", late), *exercises("b", "c")]
+    found = run(cells, {"a": "a = 1", "b": "import time\ntime.sleep(0.6)\nb = 1", "c": "c = 1"})
+    assert passed(found) == {"a", "b", "c"}
+
+
+SET_UP = "import jax\nimport jax.numpy as jnp\nimport numpy as np"
+JUDGED = """
+from graders.checks import check, expect
+x = jnp.array([1.0, 2.0, np.nan], jnp.float32)
+keep = jnp.array([True, True, False])
+with check("value"): expect(masked(x, keep), 5.0)
+with check("jit"): expect(jax.jit(masked)(x, keep), 5.0)
+with check("grad"): expect(jax.grad(masked)(x[:2], keep[:2]), np.array([2.0, 4.0], np.float32))
+with check("constant"): expect(constant, np.arange(3, dtype=np.float32), dtype=np.float32)
+with check("loop"): expect(jax.jit(doubled)(np.float32(3.0)), 24.0)
+with check("refused"):
+    try: jax.jit(branch)(np.float32(1.0))
+    except jax.errors.TracerBoolConversionError: pass
+    else: raise AssertionError
+with check("own dtype"): assert jnp.ones(2).dtype == np.float32
+"""
+HONEST = """
+masked = lambda v, k: jnp.where(k, v * v, 0).sum()
+constant = jnp.arange(3, dtype=jnp.float32)
+doubled = lambda v: jax.lax.fori_loop(0, 3, lambda i, s: s * 2, v)
+def branch(v):
+    return v if v > 0 else -v
+"""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "jax.config.update('jax_enable_x64', True)",
+        "jax.config.update('jax_disable_jit', True)",
+        "jax.config.update('jax_default_matmul_precision', 'bfloat16'); np.seterr(all='raise')",
+    ],
+    ids=["x64", "no jit", "precision"],
+)
+def test_a_configuration_left_changed_does_not_change_how_tests_judge(run: Examine, change: str) -> None:
+    """J1: values, jit, grad, loops and refusals of an honest answer are judged as if nothing had been changed."""
+    cells = [locked("set-up", SET_UP), answer("odd", ""), answer("f", HONEST), judge("f-test", JUDGED, 7)]
+    found = run(cells, {"odd": change, "f": HONEST}, cell_timeout_s=20.0)
+    outcomes = {check.title: check.outcome.value for check in test_of(found, "f").checks}
+    titles = ("value", "jit", "grad", "constant", "loop", "refused", "own dtype")
+    assert outcomes == dict.fromkeys(titles, "passed"), test_of(found, "f")
+
+
+def test_the_same_submission_twice_gives_the_same_run(run: Examine) -> None:
+    """Random numbers, hashes, sets, errors and deaths come out alike; only times differ."""
+    cells = [locked("set-up", "import random\nimport numpy as np"), *exercises("a", "b", "c")]
+    drawn = "a = 1\nprint(random.random(), np.random.rand(), hash('text'), {'x', 'y', 'z'})"
+    answers = {"a": drawn, "b": "import os\nos._exit(1)", "c": "print(random.random())\n1 / 0"}
+    first, second = (_timeless(run(cells, answers)) for _ in range(2))
+    assert first == second
+    assert text_of(cell_of(first, "a"))
+
+
+def _timeless(found: Run) -> Run:
+    cells = tuple(msgspec.structs.replace(cell, seconds=0.0) for cell in found.cells)
+    tests = tuple(msgspec.structs.replace(test, seconds=0.0) for test in found.tests)
+    return msgspec.structs.replace(found, cells=cells, tests=tests, phases_s={}, cpu_s=0.0)
+
+
+CHECKED = """
+from graders.checks import check, expect
+with check("small", points=1): expect(square(2), 4)
+with check("large", points=2, hint="Think of negative numbers."): expect(square(-3), 9)
+"""
+
+
+def test_tests_in_the_kernel_find_the_same(run: Examine) -> None:
+    """For honest answers, right and wrong, the checks come out alike whether tests run in the examiner or the kernel."""
+    cells = [
+        answer("square", ""),
+        judge("square-test", hidden("helper = 2\nassert square(1) == 1", CHECKED), 3),
+        *exercises("a", "dead", "b"),
+        answer("c", "c = 1"),
+        judge("c-test", "assert helper * c == 2"),
+    ]
+    for text in ("def square(v): return v * v", "def square(v): return v * abs(v)", "def square(v): pass"):
+        answers = {"square": text, "dead": "import os\nos._exit(1)"} | right("a", "b", "c")
+        sealed, inside = (run(cells, answers, sealed=one) for one in (True, False))
+        titles = [[(c.title, c.points, c.outcome) for c in test_of(one, "square").checks] for one in (sealed, inside)]
+        assert titles[0] == titles[1] or not titles[1]
+        assert passed(sealed) - {"square"} == passed(inside) - {"square"} == {"a", "b", "c"}
+
+
+def test_a_call_that_dies_in_the_kernel_costs_its_test(run: Examine) -> None:
+    """Without an examiner too, a death during a test is told at that test, and its answer's cell ended well."""
+    cells = [answer("f", ""), judge("f-test", "assert f() == 1"), *exercises("last")]
+    found = run(cells, {"f": "def f():\n    import os\n    os._exit(1)"} | right("last"), sealed=False)
+    assert test_of(found, "f").ended is Ended.died
+    assert "called by a test" in (test_of(found, "f").reason or "")
+    assert cell_of(found, "f").ended is Ended.ok
+    assert passed(found) == {"last"}
+
+
+def everyone_below(pid: int) -> set[int]:
+    """Every process that descends from this one."""
+    found: set[int] = set()
+    waiting = [pid]
+    while waiting:
+        for thread in _listed(f"/proc/{waiting.pop()}/task"):
+            try:
+                children = {int(one) for one in (thread / "children").read_text().split()}
+            except OSError:
+                continue
+            found |= children
+            waiting += children
+    return found
+
+
+def _listed(folder: str) -> list[Path]:
+    try:
+        return list(Path(folder).iterdir())
+    except OSError:
+        return []
+
+
+def gone_in(seconds: float, left: Callable[[], Collection[object]]) -> bool:
+    """Whether nothing is left within so many seconds."""
+    end = time.monotonic() + seconds
+    while left() and time.monotonic() < end:
+        time.sleep(0.05)
+    return not left()
+
+
+LEAVES_MUCH = """
+import os, pathlib, signal, subprocess, sys, tempfile, threading, time
+for _ in range(3):
+    if os.fork() == 0:
+        os.setsid()
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if os.fork() == 0: time.sleep(600)
+        os._exit(0)
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+kept = tempfile.mkdtemp()
+pathlib.Path("left").write_text("left")
+threading.Thread(target=time.sleep, args=(600,)).start()
+leaves = 1
+"""
+
+
+def test_nothing_of_a_candidate_survives(run: Examine, zygote: Zygote) -> None:
+    """Daemons, children, threads, private folders and sockets are gone when the examination has ended."""
+    run(exercises("warm"), {})
+    folders, processes = set(Path("/tmp").glob("gk-*")), everyone_below(zygote._process.pid)
+    found = run(
+        exercises("leaves", "dies", "last"), right("last") | {"leaves": LEAVES_MUCH, "dies": "import os\nos._exit(1)"}
+    )
+    assert passed(found) == {"leaves", "last"}
+    left = set(Path("/tmp").glob("gk-*")) - folders  # those of other examinations at the same time go soon, too
+    assert gone_in(5, lambda: everyone_below(zygote._process.pid) - processes)
+    assert gone_in(60, lambda: [one for one in left if one.exists()])
+
+
+def test_ten_examinations_leave_this_process_as_it_was(run: Examine) -> None:
+    """Descriptors, threads and children are as many after ten examinations with deaths as after the first."""
+
+    def held() -> tuple[int, int, int]:
+        gc.collect()
+        children = _children()
+        return len(_listed("/proc/self/fd")), threading.active_count(), len(children)
+
+    def one() -> None:
+        found = run(
+            [*exercises("dies", "last"), *exercises("b")], right("last", "b") | {"dies": "import os\nos._exit(1)"}
+        )
+        assert passed(found) == {"last", "b"}
+
+    one()
+    before = held()
+    for _ in range(10):
+        one()
+    assert held() == before
+    states = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] for pid in _children()]
+    assert "Z" not in states
+
+
+def _children() -> list[str]:
+    return [pid for task in _listed("/proc/self/task") for pid in (task / "children").read_text().split()]
