@@ -1,0 +1,132 @@
+"""Laws of the workers: a submission is graded whatever happens to the process that grades another one."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from graders.exam.pair import Conditions
+from graders.kernels.nursery import Limits, best_level
+from graders.records import Assignment, Reference, ReleasedCell, Role, Status
+from graders.run import executors
+from graders.run.pipeline import Course, Job
+
+SLEEP = "import time\ntime.sleep(1)\na = 1"
+
+
+@pytest.fixture(scope="module")
+def course() -> Course:
+    """One exercise worth three points."""
+    cells = (
+        ReleasedCell("lesson", 0, "a", Role.answer, "code", "a = 1", "a = 0"),
+        ReleasedCell("lesson", 1, "a-test", Role.test, "code", "assert a == 1", "assert a == 1", Decimal(3)),
+    )
+    assignment = Assignment("lesson", {"lesson": cells}, {}, "0" * 64)
+    conditions = Conditions(best_level(), Limits(), cell_timeout_s=20.0, submission_timeout_s=60.0, output_bytes=20_000)
+    return Course(assignment, Reference(assignment.sha256, {}), conditions)
+
+
+def job(student: str, answer: str) -> Job:
+    """A submission of this answer."""
+    cells = [
+        {"cell_type": "code", "source": answer, "metadata": {"nbgrader": {"grade_id": "a", "solution": True}}},
+        {"cell_type": "code", "source": "", "metadata": {"nbgrader": {"grade_id": "a-test", "grade": True}}},
+    ]
+    notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}
+    return Job(student, {"lesson.ipynb": json.dumps(notebook).encode()}, (), "1" * 64)
+
+
+def jobs(count: int) -> list[Job]:
+    """Right answers that take a second each."""
+    return [job(f"student-{number:02d}", SLEEP) for number in range(count)]
+
+
+def below(pid: int) -> set[int]:
+    """Every process that descends from this one."""
+    found: set[int] = set()
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, children.read_text().split()):
+            found |= {child} | below(child)
+    return found
+
+
+def alive(pid: int) -> bool:
+    """Whether this process still runs."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def grading() -> list[multiprocessing.process.BaseProcess]:
+    """Workers that grade right now: a kernel lives below their zygote."""
+    return [one for one in multiprocessing.active_children() if one.pid and len(below(one.pid)) >= 3]
+
+
+@pytest.fixture
+def killer() -> Iterator[Callable[[int], set[int]]]:
+    """Kill so many workers, one after the other, each while it grades; the processes that were below them."""
+    stopped, threads, orphans = threading.Event(), [], set()
+
+    def start(count: int) -> set[int]:
+        def kill() -> None:
+            left = count
+            while left and not stopped.is_set():
+                for worker in grading()[:left]:
+                    assert worker.pid
+                    orphans.update(below(worker.pid))
+                    os.kill(worker.pid, signal.SIGKILL)
+                    worker.join(10)
+                    left -= 1
+                time.sleep(0.05)
+
+        threads.append(threading.Thread(target=kill))
+        threads[-1].start()
+        return orphans
+
+    yield start
+    stopped.set()
+    for thread in threads:
+        thread.join(20)
+
+
+def test_results_come_for_every_job(course: Course) -> None:
+    """Right and wrong answers are graded, each under its own name, whatever the order in which they are done."""
+    todo = [job("student-01", "a = 1"), job("student-02", "a = 2"), job("student-03", "import os\nos._exit(1)")]
+    found = {one.report.student: one.report.score for one in executors.local(todo, course, 2)}
+    assert found == {"student-01": 3, "student-02": 0, "student-03": 0}
+
+
+@pytest.mark.parametrize("deaths", [1, 2])
+def test_a_worker_that_dies_costs_nobody_a_grade(
+    course: Course, killer: Callable[[int], set[int]], deaths: int
+) -> None:
+    """Workers killed while they grade: what was in their hands is graded anew, and the rest as if nothing had happened."""
+    orphans = killer(deaths)
+    reports = [one.report for one in executors.local(jobs(5), course, 2)]
+    assert sorted(one.student for one in reports) == [f"student-{number:02d}" for number in range(5)]
+    assert [(one.status, one.score) for one in reports] == [(Status.graded, 3)] * 5
+    assert orphans
+    end = time.monotonic() + 10
+    while any(map(alive, orphans)) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not any(map(alive, orphans)), "the zygote and the candidate of a killed worker must go with it"
+
+
+def test_a_submission_whose_worker_always_dies_is_not_graded_and_alone(
+    course: Course, killer: Callable[[int], set[int]]
+) -> None:
+    """After several attempts it has a reason and no score; it is never a zero."""
+    killer(100)
+    (graded,) = executors.local(jobs(1), course, 1)
+    assert (graded.report.status, graded.report.score) == (Status.not_graded, None)
+    assert "A person will look at it" in (graded.report.reason or "")
