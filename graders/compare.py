@@ -61,10 +61,17 @@ def show(value: Any) -> str:
         array = np.asarray(value)
         text = f"{np.array2string(array, threshold=50)} ({array.dtype}, shape {list(array.shape)})"
     elif isinstance(value, (bool, int, float, complex, list, tuple, dict, *_EXACT)):
-        text = repr(value)
+        text = _repr(value)
     else:
         text = f"an object of type {type(value).__name__}"
     return text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 2] + " …"
+
+
+def _repr(value: Any) -> str:
+    try:
+        return repr(value)
+    except ValueError:  # Python refuses to write out integers of more than 4300 digits
+        return f"an integer of {value.bit_length()} bits" if isinstance(value, int) else f"a {type(value).__name__}"
 
 
 def _is_numeric(value: Any) -> bool:
@@ -91,6 +98,8 @@ def _significant_bits(dtype: np.dtype[Any]) -> int | None:
 def _numeric_difference(actual: Any, wanted: Any, rtol: float | None, atol: float | None) -> str | None:
     if not _is_numeric(actual):
         return f"wanted {show(wanted)}, got {show(actual)}"
+    if type(actual) is type(wanted) is int and rtol is atol is None:
+        return None if actual == wanted else f"wanted {show(wanted)}, got {show(actual)}"
     found, target = np.asarray(actual), np.asarray(wanted)
     if found.shape != target.shape:
         return f"wanted shape {list(target.shape)}, got shape {list(found.shape)}: {show(actual)}"
@@ -108,8 +117,11 @@ def _close(found: np.ndarray[Any, Any], target: np.ndarray[Any, Any], rtol: floa
     if found.dtype.kind in "biu" and target.dtype.kind in "biu" and rtol == atol == 0.0:
         return bool(np.array_equal(found, target))
     wide = np.complex128 if "c" in (found.dtype.kind, target.dtype.kind) else np.float64
-    with np.errstate(invalid="ignore"):  # inf - inf
-        return bool(np.allclose(found.astype(wide), target.astype(wide), rtol=rtol, atol=atol, equal_nan=True))
+    try:
+        with np.errstate(invalid="ignore"):  # inf - inf
+            return bool(np.allclose(found.astype(wide), target.astype(wide), rtol=rtol, atol=atol, equal_nan=True))
+    except OverflowError:  # an integer beyond every float
+        return False
 
 
 def _sequence_difference(actual: Any, wanted: Any, rtol: float | None, atol: float | None) -> str | None:
