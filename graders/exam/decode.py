@@ -7,13 +7,14 @@ views of what stayed on the other side; or `WireError`. Must not: call anything 
 from __future__ import annotations
 
 import collections
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from graders.exam import nodes, values, wire
-from graders.exam.tables import Hole, Tables
+from graders.exam import nodes, values, views, wire
+from graders.exam.tables import Hole, Tables, refill
 from graders.exam.wire import WireError
 
 _CONTAINERS: dict[str, type] = {
@@ -32,7 +33,7 @@ class Decoder:
         self._values: dict[int, Any] = {}
         self._open: set[int] = set()
         for index in message.changes:
-            self._change(index)
+            self._guarded(self._change, index)
 
     def value(self, index: int) -> Any:
         """The object at a heap index. Raises `WireError` for whatever does not hold together."""
@@ -41,13 +42,16 @@ class Decoder:
         if not 0 <= index < len(self._heap) or index in self._open:
             raise WireError("a value that points nowhere or contains itself")
         self._open.add(index)
-        try:
-            found = self._build(self._heap[index], index)
-        except (RecursionError, TypeError, ValueError, OverflowError, MemoryError) as error:
-            raise WireError(f"a value that cannot be rebuilt: {type(error).__name__}: {str(error)[:200]}") from None
+        found = self._guarded(self._build, self._heap[index], index)
         self._open.discard(index)
         self._values[index] = found
         return found
+
+    def _guarded(self, build: Callable[..., Any], *args: Any) -> Any:
+        try:
+            return build(*args)
+        except (RecursionError, TypeError, ValueError, OverflowError, MemoryError) as error:
+            raise WireError(f"a value that cannot be rebuilt: {type(error).__name__}: {str(error)[:200]}") from None
 
     def _build(self, node: nodes.Value, index: int) -> Any:
         if not isinstance(node, nodes.Node):
@@ -73,7 +77,7 @@ class Decoder:
 
     def _mapping(self, node: nodes.Mapping, index: int) -> Any:
         container = self._keep(node.key, _CONTAINERS[node.kind](), index)
-        dict.update(container, zip(self._items(node.keys), self._items(node.values), strict=True))
+        refill(container, list(zip(self._items(node.keys), self._items(node.values), strict=True)))
         self._tables.share(node.key, container)
         return container
 
@@ -104,36 +108,46 @@ class Decoder:
             raise WireError("a named tuple whose fields and items differ in number")
         return _named_tuple_class(_identifier(node.name), tuple(node.fields))(*self._items(node.items))
 
-    def _data_class(self, node: nodes.DataClass, _: int) -> Any:
-        view = self._ref(nodes.Ref(node.ref, node.name, False), 0)
-        return type(view).with_fields(
-            view, _identifier(node.name), dict(zip(node.fields, self._items(node.items), strict=True))
-        )
+    def _data_class(self, node: nodes.DataClass, index: int) -> Any:
+        view = self._ref(nodes.Ref(node.ref, node.name, node.callable), 0)
+        made = self._keep(node.key, views.with_fields(view, _identifier(node.name), node.fields), index)
+        self._set_fields(made, node)
+        self._tables.share(node.key, made)
+        return made
+
+    def _set_fields(self, container: Any, node: nodes.DataClass) -> None:
+        known = {field.name for field in dataclasses.fields(container)}
+        for name, value in zip(node.fields, self._items(node.items), strict=True):
+            if name in known:
+                object.__setattr__(container, name, value)
 
     def _change(self, index: int) -> None:
         node = self._heap[index] if index < len(self._heap) else None
-        if not isinstance(node, (nodes.Sequence, nodes.Mapping, nodes.Array)) or node.key not in self._tables.shared:
+        if not isinstance(node, _MUTABLE) or node.key not in self._tables.shared:
             raise WireError("a change of something that never crossed")
-        container = self._tables.shared[node.key]
-        self._values[index] = container
-        if isinstance(node, nodes.Array):
+        container = self._values[index] = self._tables.shared[node.key]
+        if isinstance(node, nodes.Array) and isinstance(container, np.ndarray):
             fresh = values.array_value(node)
-            if not isinstance(container, np.ndarray) or container.shape != np.shape(fresh):
-                raise WireError("an array that changed its shape")
+            if (container.shape, container.dtype) != (np.shape(fresh), fresh.dtype):
+                raise WireError("an array that changed its shape or dtype")
             container[...] = fresh
-        elif isinstance(node, nodes.Mapping):
-            pairs = list(zip(self._items(node.keys), self._items(node.values), strict=True))
-            _fill(container, pairs)
-        else:
+        elif isinstance(node, nodes.DataClass) and dataclasses.is_dataclass(container):
+            self._set_fields(container, node)
+        elif isinstance(node, nodes.Mapping) and isinstance(container, dict):
+            refill(container, list(zip(self._items(node.keys), self._items(node.values), strict=True)))
+        elif isinstance(node, nodes.Sequence) and isinstance(container, (list, set, collections.deque)):
             _fill(container, self._items(node.items))
+        else:
+            raise WireError("a change from one kind of container to another")
         self._tables.settle(node.key)
+
+
+_MUTABLE = (nodes.Sequence, nodes.Mapping, nodes.Array, nodes.DataClass)
 
 
 def _fill(container: Any, items: list[Any]) -> None:
     container.clear()
-    if isinstance(container, dict):
-        dict.update(container, items)
-    elif isinstance(container, set):
+    if isinstance(container, set):
         container.update(items)
     else:
         container.extend(items)

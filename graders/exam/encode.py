@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from graders.exam import nodes, values
-from graders.exam.tables import Hole, Tables
+from graders.exam.tables import Hole, Tables, items_of
 from graders.exam.wire import WireError
 
 _DICTS = {
@@ -28,7 +28,9 @@ class Encoder:
         self.heap: list[nodes.Value] = []
         self._tables = tables
         self._seen: dict[int, int] = {}
+        self._depth = 0
         self._alive: list[Any] = []  # an id() is only unique while its object lives
+        tables.begin()
 
     def add(self, value: Any) -> int:
         """Put a value on the heap and return its index. Raises `WireError` when it is too much."""
@@ -37,11 +39,17 @@ class Encoder:
             return found
         if len(self.heap) >= nodes.MAX_NODES:
             raise WireError(f"a value of more than {nodes.MAX_NODES:,} parts is too large to cross")
+        if self._depth >= nodes.MAX_DEPTH:
+            raise WireError(f"a value nested more than {nodes.MAX_DEPTH} deep cannot cross")
         index = len(self.heap)
         self.heap.append(None)
         self._seen[id(value)] = index
         self._alive.append(value)
-        self.heap[index] = self._node(value)
+        self._depth += 1
+        try:
+            self.heap[index] = self._node(value)
+        finally:
+            self._depth -= 1
         return index
 
     def changes(self) -> list[int]:
@@ -64,31 +72,41 @@ class Encoder:
             return nodes.Hole(value.index)
         if isinstance(value, jax.core.Tracer):
             return nodes.Ref(self._tables.id_of(value), "leaked JAX tracer", False)
-        if isinstance(value, (np.generic, np.ndarray, jax.Array)):
+        kind = type(value)  # isinstance would believe a `__class__` that lies
+        if issubclass(kind, (np.generic, np.ndarray, jax.Array)):
             return self._array(value)
-        if isinstance(value, (bool, int, float, complex, str, bytes, type(None))):
+        if issubclass(kind, (bool, int, float, complex, str, bytes, type(None))):
             return _atom(value)
-        if isinstance(value, (list, tuple, dict, set, frozenset, collections.deque)):
+        if issubclass(kind, (list, tuple, dict, set, frozenset, collections.deque)):
             return self._container(value)
-        if isinstance(value, (slice, range)):
-            kind = "slice" if isinstance(value, slice) else "range"
-            return nodes.Span(kind, self.add(value.start), self.add(value.stop), self.add(value.step))  # type: ignore[arg-type]
-        symbol = values.symbol_node(value)
-        if symbol is not None:
-            return symbol
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            return self._dataclass(value)
-        return self._ref(value)
+        if issubclass(kind, (slice, range)):
+            return nodes.Span(
+                "slice" if kind is slice else "range", self.add(value.start), self.add(value.stop), self.add(value.step)
+            )
+        try:
+            found: nodes.Value = values.symbol_node(value)
+            if found is None and dataclasses.is_dataclass(kind):
+                found = self._container(value)
+        except Exception:  # a structured dtype, or a field whose reading raises
+            found = None
+        return found or self._ref(value)
 
     def _ref(self, value: Any) -> nodes.Ref:
         return nodes.Ref(self._tables.id_of(value), type(value).__name__[:200], callable(value))
 
     def _array(self, value: Any) -> nodes.Value:
+        try:
+            return self._array_by_value(value)
+        except (WireError, RuntimeError):  # a dtype that cannot cross, or a donated array whose data is gone
+            return self._ref(value)
+
+    def _array_by_value(self, value: Any) -> nodes.Value:
         if jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
             return values.key_node(value, self.add(jax.random.key_data(value)))
         if isinstance(value, np.ndarray):
             if value.dtype.hasobject or (value.dtype.kind == "V" and value.dtype.fields is not None):
                 return self._ref(value)
+            values.dtype_name(value.dtype)
             key, known = self._tables.key_of(value)
             return nodes.Same(key) if known else values.array_node(value, key)
         return values.array_node(value)
@@ -109,17 +127,20 @@ class Encoder:
     def _contents(self, value: Any, key: int) -> nodes.Value:
         if isinstance(value, np.ndarray):
             return values.array_node(value, key)
+        if dataclasses.is_dataclass(type(value)):
+            return self._dataclass(value, key)
         if isinstance(value, dict):
             kind = next(name for name, one in _DICTS.items() if isinstance(value, one))
-            pairs = list(dict.items(value))
+            pairs = items_of(value)
             return nodes.Mapping(kind, [self.add(k) for k, _ in pairs], [self.add(v) for _, v in pairs], key)  # type: ignore[arg-type]
         kind = "list" if isinstance(value, list) else "set" if isinstance(value, set) else "deque"
         return nodes.Sequence(kind, [self.add(item) for item in value], key)  # type: ignore[arg-type]
 
-    def _dataclass(self, value: Any) -> nodes.Value:
-        names = [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]
-        items = [self.add(getattr(value, name)) for name in names]
-        return nodes.DataClass(type(value).__name__[:200], names, items, self._tables.id_of(value))
+    def _dataclass(self, value: Any, key: int) -> nodes.Value:
+        fields = self._tables.fields_of(value)
+        items = [self.add(one) for one in fields.values()]
+        name, identity = type(value).__name__[:200], self._tables.id_of(value)
+        return nodes.DataClass(name, list(fields), items, identity, callable(value), key)
 
 
 def _atom(value: Any) -> nodes.Value:
@@ -127,7 +148,11 @@ def _atom(value: Any) -> nodes.Value:
         return value
     if isinstance(value, int):
         plain = int.__index__(value)
-        return plain if -(2**63) <= plain < 2**63 else nodes.BigInt(hex(plain))
+        if -(2**63) <= plain < 2**63:
+            return plain
+        if plain.bit_length() > 4 * (nodes.MAX_DIGITS - 3):
+            raise WireError(f"an integer of more than {nodes.MAX_DIGITS:,} hexadecimal digits is too large to cross")
+        return nodes.BigInt(hex(plain))
     if isinstance(value, float):
         return float.__float__(value)
     if isinstance(value, complex):

@@ -11,11 +11,16 @@ import builtins
 import io
 import linecache
 import math
+import random
 import socket
+import sys
 import time
 import traceback
+from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from decimal import Decimal
+from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -34,6 +39,17 @@ _MISSING = object()
 # What student code may do with a callable or object that a test hands to it.
 _GRANTED = {"call", "apply", "export", "getitem", "len", "iter", "next", "contains", "bool"}
 _OWN_MODULE = "__main__"
+# Library objects whose attributes are plain data and harmless methods.
+_OPEN = (
+    SimpleNamespace,
+    random.Random,
+    np.random.Generator,
+    np.random.RandomState,
+    io.StringIO,
+    io.BytesIO,
+    Decimal,
+    Fraction,
+)
 
 
 def main(argument: dict[str, Any], fds: list[int]) -> None:
@@ -55,11 +71,11 @@ def main(argument: dict[str, Any], fds: list[int]) -> None:
 def grants(op: str, attribute: str, target: Any) -> bool:
     """Whether student code may do this with an object that a test handed to it.
 
-    Attributes only of instances of the tests' own classes: from a generator's or a function's attributes the way leads
+    Attributes only of instances of the tests' own classes and of some that are plain data: from a generator's or a function's attributes the way leads
     to frames, and from there to everything.
     """
     own = type(target).__module__ == _OWN_MODULE and not isinstance(target, type)
-    return op in _GRANTED or (op == "attr" and own and not attribute.startswith("_"))
+    return op in _GRANTED or (op == "attr" and (own or isinstance(target, _OPEN)) and not attribute.startswith("_"))
 
 
 class Capture(io.StringIO):
@@ -77,7 +93,6 @@ class Examiner:
     def __init__(self) -> None:
         self.namespace: dict[str, Any] = {"__name__": _OWN_MODULE, "__builtins__": builtins}
         self._peer: Peer | None = None
-        self._wanted: frozenset[str] = frozenset()
         self._fetched: dict[str, Any] = {}
 
     def meet(self, channel: socket.socket) -> control.Met:
@@ -118,21 +133,31 @@ class Examiner:
     def _prepare(self, told: control.Examine) -> None:
         for statement in told.names.imports:
             exec(compile(statement, "<imports>", "exec"), self.namespace)  # the author's own import statement
-        if self._peer is None or not told.names.candidate:
-            return
-        self._wanted = frozenset(told.names.candidate)
-        found = self._peer.ask("names", 0, *told.names.candidate)
+        self._fetched = dict.fromkeys(told.names.candidate, _MISSING)
         for name in told.names.candidate:
             self.namespace.pop(name, None)
-        self._fetched = {name: found[name] for name in told.names.candidate if name in found}
-        self.namespace.update(self._fetched)
+        for name, value in self._fetch(told.names.candidate).items():
+            self._rebind(name, value)
+
+    def _fetch(self, names: Sequence[str]) -> dict[str, Any]:
+        """The values of these names; one that cannot cross is told in the output and keeps no other from crossing."""
+        if self._peer is None or not names:
+            return {}
+        try:
+            found = self._peer.ask("names", 0, *names)
+        except Exception as error:
+            if len(names) > 1:
+                return {name: one for each in names for name, one in self._fetch([each]).items()}
+            sys.stdout.write(f"{names[0]} could not be read: {error}\n")
+            return {}
+        return found if isinstance(found, dict) else {}
 
     def _rebind(self, name: str, value: Any) -> None:
         """Student code bound one of its names anew while the test runs.
 
         A name that the test did not ask for, or took over since, stays the test's own.
         """
-        if name in self._wanted and self.namespace.get(name, _MISSING) is self._fetched.get(name, _MISSING):
+        if name in self._fetched and self.namespace.get(name, _MISSING) is self._fetched[name]:
             self.namespace[name] = self._fetched[name] = value
 
     def _run(self, name: str, segment: Segment) -> tuple[Any, Problem | None]:
@@ -182,9 +207,11 @@ def number(value: Any) -> Decimal | None:
     """The exact value of a finite real number, whatever type carries it; None for everything else, booleans included."""
     if isinstance(value, (np.generic, np.ndarray, jax.Array)):
         value = value.item() if value.ndim == 0 and value.dtype.kind in "iufV" else None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return Decimal(repr(value))
+    if isinstance(value, int):
+        return Decimal(value)
+    return Decimal(repr(value)) if math.isfinite(value) else None
 
 
 def _problem(error: BaseException) -> Problem:

@@ -13,6 +13,8 @@ import msgspec
 from msgspec import Meta
 
 MAX_NODES = 500_000
+MAX_DEPTH = 100  # of one value in another; rebuilding takes six Python frames for each
+MAX_DIGITS = 100_000
 
 Name = Annotated[str, Meta(max_length=200)]
 Index = Annotated[int, Meta(ge=0, lt=MAX_NODES)]
@@ -27,7 +29,7 @@ class Node(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=T
 class BigInt(Node, tag="I"):
     """An integer beyond 64 bits, in hexadecimal."""
 
-    digits: Annotated[str, Meta(pattern="^-?0x[0-9a-f]+$", max_length=100_000)]
+    digits: Annotated[str, Meta(pattern="^-?0x[0-9a-f]+$", max_length=MAX_DIGITS)]
 
 
 class Surrogates(Node, tag="S"):
@@ -75,12 +77,14 @@ class NamedTuple(Node, tag="N"):
 
 
 class DataClass(Node, tag="D"):
-    """Fields by value; `ref` is the object itself, for its methods."""
+    """Fields by value, kept in step like a container; `ref` is the object itself, for its methods."""
 
     name: Name
     fields: list[Name]
     items: Items
     ref: Identity
+    callable: bool
+    key: Identity
 
 
 class Array(Node, tag="A"):
@@ -102,9 +106,9 @@ class PRNGKey(Node, tag="K"):
 
 
 class Symbol(Node, tag="Y"):
-    """A dtype, a well-known class, a device or a singleton, by name."""
+    """A dtype, a well-known class or module, a device or a singleton, by name."""
 
-    kind: Literal["dtype", "class", "device", "singleton"]
+    kind: Literal["dtype", "class", "module", "device", "singleton"]
     name: Name
 
 

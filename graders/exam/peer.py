@@ -57,7 +57,7 @@ class Peer:
         self.programs: dict[Any, transforms.Program] = {}
         self.tables = Tables(first_key, lambda ref: views.make(self, ref), lambda one: views.id_at(self, one))
 
-    def ask(self, op: str, target: int = 0, *args: Any, **kwargs: Any) -> Any:
+    def ask(self, op: str, target: int = 0, /, *args: Any, **kwargs: Any) -> Any:
         """Ask the other side for `op` with its object `target` and return the value of the answer."""
         return self.request(op, target, args, kwargs)[0]
 
@@ -85,20 +85,18 @@ class Peer:
 
         Raises:
             Exception: of the nearest class that exists here, when the other side raised one.
+            WireError: an argument cannot cross; nothing was asked.
             ChannelLost: the other side is gone or does not keep to the protocol.
         """
-        encoder = Encoder(self.tables)
-        changes = encoder.changes()
-        body = wire.Ask(
-            op,  # type: ignore[arg-type]
-            target,
-            [encoder.add(one) for one in args],
-            {name: encoder.add(one) for name, one in (kwargs or {}).items()},
-            tuple(avals),
-            tuple(chain),
-        )
+
+        def ask(encoder: Encoder) -> wire.Ask:
+            named = {name: encoder.add(one) for name, one in (kwargs or {}).items()}
+            positional = [encoder.add(one) for one in args]
+            return wire.Ask(op, target, positional, named, tuple(avals), tuple(chain))  # type: ignore[arg-type]
+
+        frame = self._frame(ask)
         self.asked += 1
-        self._send(wire.Message(body, encoder.heap, changes, self._rebound(encoder)))
+        self._send(frame)
         while True:
             message, decoder = self._receive()
             if isinstance(message.body, wire.Ask):
@@ -115,9 +113,22 @@ class Peer:
             raise ChannelLost("an answer that nobody asked for")
         self._answer(message.body, decoder)
 
-    def _send(self, message: wire.Message) -> None:
+    def _frame(self, body: Callable[[Encoder], wire.Ask | wire.Done | wire.Raised], news: bool = True) -> bytes:
+        """A message with all that changed here, if `news`. When it cannot be made, nothing counts as told."""
+        encoder, watched = Encoder(self.tables), dict(self._watched)
         try:
-            wire.send(self.channel, message)
+            changes = encoder.changes() if news else []
+            made = body(encoder)
+            rebound = self._rebound(encoder) if news else {}
+            return wire.encode(wire.Message(made, encoder.heap, changes, rebound))
+        except BaseException:
+            self.tables.undo()
+            self._watched = watched
+            raise
+
+    def _send(self, frame: bytes) -> None:
+        try:
+            wire.send(self.channel, frame)
         except OSError as error:
             raise ChannelLost(f"the other side has gone ({error.strerror})") from None
 
@@ -146,22 +157,20 @@ class Peer:
         return {name: encoder.add(one) for name, one in fresh.items()}
 
     def _answer(self, ask: wire.Ask, decoder: Decoder) -> None:
-        artifact = b""
         try:
             value, artifact = self._perform(ask, decoder)
-            body, encoder, changes = self._done(value, artifact)
+            frame = self._frame(lambda encoder: wire.Done(encoder.add(value), artifact))
         except ChannelLost:
             raise
         except BaseException as error:  # whatever it is, the asker wants to know its class
-            encoder = Encoder(self.tables)
-            changes = encoder.changes()
-            body = self._raised(error)
-        self._send(wire.Message(body, encoder.heap, changes, self._rebound(encoder)))
+            frame = self._refusal(self._raised(error))
+        self._send(frame)
 
-    def _done(self, value: Any, artifact: bytes) -> tuple[wire.Done | wire.Raised, Encoder, list[int]]:
-        encoder = Encoder(self.tables)
-        changes = encoder.changes()
-        return wire.Done(encoder.add(value), artifact), encoder, changes
+    def _refusal(self, raised: wire.Raised) -> bytes:
+        try:
+            return self._frame(lambda _: raised)
+        except Exception:  # what changed cannot cross either; it is told as soon as it can
+            return self._frame(lambda _: raised, news=False)
 
     def _raised(self, error: BaseException) -> wire.Raised:
         names = values.exception_names(error)
@@ -177,18 +186,18 @@ class Peer:
     def _perform(self, ask: wire.Ask, decoder: Decoder) -> tuple[Any, bytes]:
         args = [self._value(decoder, index) for index in ask.args]
         kwargs = {name: self._value(decoder, index) for name, index in ask.kwargs.items()}
-        target = self.tables.objects.get(ask.target)
+        about_process = ask.op in ("names", "place")
+        if not about_process and ask.target not in self.tables.objects:
+            raise LookupError("an object that was never handed out")
+        target: Any = None if about_process else self.tables.objects[ask.target]
         attribute = str(args[0]) if ask.op in ("attr", "setattr") and args else ""
         if not self._allows(ask.op, attribute, target):
-            raise PermissionError(f"{ask.op} {attribute} is not possible from here")
-        if ask.op == "names":
-            return self._names(args), b""
-        if ask.op == "place":
-            return place(), b""
-        if ask.target not in self.tables.objects:
-            raise LookupError("an object that was never handed out")
+            refused = AttributeError if ask.op == "attr" else PermissionError
+            raise refused(f"{ask.op} {attribute} is not possible from here")
+        if about_process:
+            return (self._names(args) if ask.op == "names" else place()), b""
         if ask.op in ("apply", "export"):
-            return compose.answer(ask, self.tables.objects[ask.target], args)
+            return compose.answer(ask, target, args)
         return views.OPERATIONS[ask.op](target, *args, **kwargs), b""
 
     def _names(self, names: Sequence[str]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ saw them. Must not: read the channel, or decide who may ask for what.
 from __future__ import annotations
 
 import dataclasses
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -45,7 +46,22 @@ class Tables:
         self._object_ids: dict[int, int] = {}
         self._keys: dict[int, int] = {}
         self._snapshots: dict[int, Any] = {}
+        self._before: dict[int, Any] = {}
         self._next_key = first_key
+
+    def begin(self) -> None:
+        """A message is being made; until it is on its way, `undo` takes back what it would have told."""
+        self._before = {}
+
+    def undo(self) -> None:
+        """The message was not sent: the other side knows what it knew before."""
+        for key, snapshot in self._before.items():
+            if snapshot is None:
+                self._keys.pop(id(self.shared.pop(key)), None)
+                self._snapshots.pop(key, None)
+            else:
+                self._snapshots[key] = snapshot
+        self._before = {}
 
     def id_of(self, value: Any) -> int:
         """The id under which `value` is known to the other side; it is kept alive from now on."""
@@ -58,7 +74,7 @@ class Tables:
     def key_of(self, container: Any) -> tuple[int, bool]:
         """The key of a mutable container, and whether the other side knows it already."""
         key = self._keys.get(id(container))
-        if key is not None:
+        if key is not None and not self._reshaped(key):
             return key, True
         key, self._next_key = self._next_key, self._next_key + 2
         self.share(key, container)
@@ -72,19 +88,55 @@ class Tables:
 
     def settle(self, key: int) -> None:
         """Take the present contents of a shared container as known to both sides."""
-        self._snapshots[key] = _snapshot(self.shared[key])
+        self._before.setdefault(key, self._snapshots.get(key))
+        self._snapshots[key] = self._snapshot(self.shared[key])
 
     def changed(self) -> list[int]:
         """Keys of the shared containers whose contents are not what the other side last saw."""
-        return [key for key, one in self.shared.items() if not _alike(self._snapshots[key], _snapshot(one))]
+        return [
+            key
+            for key, one in self.shared.items()
+            if not _alike(self._snapshots[key], self._snapshot(one)) and not self._reshaped(key)
+        ]
+
+    def fields_of(self, value: Any) -> dict[str, Any]:
+        """The fields of a dataclass that are set; of a view of one, those that crossed."""
+        names = [field.name for field in dataclasses.fields(value)]
+        if self.view_id(value) is not None:
+            return {name: vars(value)[name] for name in names if name in vars(value)}
+        return {name: getattr(value, name) for name in names if hasattr(value, name)}
+
+    def _snapshot(self, container: Any) -> list[Any]:
+        if isinstance(container, np.ndarray):
+            return [_form(container), container.tobytes()]
+        if dataclasses.is_dataclass(type(container)):
+            container = self.fields_of(container)
+        if isinstance(container, dict):
+            return [item for pair in items_of(container) for item in pair]
+        return list(container)
+
+    def _reshaped(self, key: int) -> bool:
+        """An array that got another shape or dtype in place; to the other side it is another array from now on."""
+        one = self.shared[key]
+        return isinstance(one, np.ndarray) and _form(one) != self._snapshots[key][0]
 
 
-def _snapshot(container: Any) -> list[Any]:
-    if isinstance(container, np.ndarray):
-        return [container.shape, container.tobytes()]
-    if isinstance(container, dict):
-        return [item for pair in dict.items(container) for item in pair]
-    return list(container)
+def items_of(container: dict[Any, Any]) -> list[tuple[Any, Any]]:
+    """The items of a dict or one of its kinds; an OrderedDict has an order of its own, which dict does not see."""
+    kind = OrderedDict if isinstance(container, OrderedDict) else dict
+    return list(kind.items(container))
+
+
+def refill(container: dict[Any, Any], items: list[tuple[Any, Any]]) -> None:
+    """Replace the items, without what a subclass makes of it."""
+    kind = OrderedDict if isinstance(container, OrderedDict) else dict
+    kind.clear(container)
+    for key, value in items:
+        kind.__setitem__(container, key, value)
+
+
+def _form(array: np.ndarray[Any, Any]) -> str:
+    return f"{array.shape} {array.dtype.str}"
 
 
 def _alike(old: list[Any], new: list[Any]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import keyword
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _PLAIN_NAMES = {"__name__", "__doc__", "__qualname__", "__module__"}
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
-    "call": lambda target, *args, **kwargs: target(*args, **kwargs),
+    "call": lambda target, /, *args, **kwargs: target(*args, **kwargs),
     "attr": getattr,
     "setattr": setattr,
     "getitem": lambda target, item: target[item],
@@ -39,9 +39,10 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 
 def _next(iterator: Iterator[Any]) -> tuple[Any, ...]:
     """The next item in a tuple of one, or an empty tuple at the end: StopIteration must not cross a generator."""
-    for item in iterator:
-        return (item,)
-    return ()
+    try:
+        return (next(iterator),)
+    except StopIteration:
+        return ()
 
 
 class View:
@@ -57,7 +58,7 @@ class View:
     def __repr__(self) -> str:
         return f"<view of an object of type {self._graders_kind}>"
 
-    def _ask(self, op: str, *args: Any, **kwargs: Any) -> Any:
+    def _ask(self, op: str, /, *args: Any, **kwargs: Any) -> Any:
         return self._graders_peer.ask(op, self._graders_id, *args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
@@ -92,6 +93,12 @@ class View:
                 return
             yield item[0]
 
+    def __next__(self) -> Any:
+        item = self._ask("next")
+        if not item:
+            raise StopIteration
+        return item[0]
+
     def __contains__(self, item: Any) -> bool:
         return self._ask("contains", item) is True
 
@@ -101,18 +108,13 @@ class View:
     def __instancecheck__(self, value: Any) -> bool:
         return self._ask("isinstance", value) is True
 
-    @staticmethod
-    def with_fields(view: View, name: str, fields: dict[str, Any]) -> View:
-        """The same view, with the fields of a dataclass by value."""
-        return _data_view(view, name, fields)
-
 
 class FunctionView(View):
     """A callable of the other side. With traced arguments it becomes a program that the other side exports."""
 
     __slots__ = ()
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((args, kwargs))):
             return transforms.call(self._graders_peer, self._graders_id, args, kwargs)
         return self._ask("call", *args, **kwargs)
@@ -136,25 +138,22 @@ def id_at(peer: Peer, value: Any) -> int | None:
     return None
 
 
-_data_classes: dict[tuple[str, tuple[str, ...]], type] = {}
+_data_classes: dict[tuple[type, str, tuple[str, ...]], type] = {}
 
 
-def _data_view(view: View, name: str, fields: dict[str, Any]) -> View:
-    """A dataclass made here that has the fields by value; everything else is asked of the object itself."""
-    if not all(field.isidentifier() and not keyword.iskeyword(field) and field[0] != "_" for field in fields):
-        return view
-    shape = (name, tuple(fields))
+def with_fields(view: View, name: str, fields: Sequence[str]) -> View:
+    """A view that is a dataclass of this process; its fields are by value, and all else is asked of the object itself.
+
+    Fields that no dataclass here may have, such as private ones, are asked for as well.
+    """
+    allowed = tuple(one for one in fields if one.isidentifier() and not keyword.iskeyword(one) and one[0] != "_")
+    shape = (type(view), name, allowed)
     if shape not in _data_classes:
         if len(_data_classes) > 1000:
             raise wire.WireError("too many kinds of dataclass")
-        namespace = {"__setattr__": object.__setattr__, "__init__": _init_fields, "__bool__": lambda self: True}
-        made = dataclasses.make_dataclass(name, tuple(fields), bases=(View,), init=False, namespace=namespace)
-        made.__hash__ = None  # type: ignore[assignment]
-        _data_classes[shape] = made
-    return _data_classes[shape](view, fields)  # type: ignore[no-any-return]
-
-
-def _init_fields(self: Any, view: View, fields: dict[str, Any]) -> None:
-    View.__init__(self, view._graders_peer, view._graders_id, view._graders_kind)
-    for name, value in fields.items():
-        object.__setattr__(self, name, value)
+        namespace = {"__setattr__": object.__setattr__, "__bool__": lambda self: True} | dict.fromkeys(allowed)
+        _data_classes[shape] = dataclasses.make_dataclass(
+            name, allowed, bases=(type(view),), init=False, unsafe_hash=True, namespace=namespace
+        )
+    made = _data_classes[shape]
+    return made(view._graders_peer, view._graders_id, view._graders_kind)  # type: ignore[no-any-return]

@@ -108,11 +108,16 @@ def decode(frame: bytes) -> Message:
         raise WireError(f"a malformed message: {error}") from None
 
 
-def send(channel: socket.socket, message: Message) -> None:
-    """Write one frame. Raises `WireError` when it is larger than the protocol allows, `OSError` when nobody listens."""
+def encode(message: Message) -> bytes:
+    """Encode one frame. Raises `WireError` when it is larger than the protocol allows."""
     frame = _encoder.encode(message)
     if len(frame) > MAX_MESSAGE_BYTES:
         raise WireError(f"a value of {len(frame):,} bytes is too large to cross (at most {MAX_MESSAGE_BYTES:,})")
+    return frame
+
+
+def send(channel: socket.socket, frame: bytes) -> None:
+    """Write one frame. Raises `OSError` when nobody listens."""
     channel.sendall(_HEADER.pack(len(frame)) + frame)
 
 
