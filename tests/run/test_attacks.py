@@ -183,7 +183,7 @@ sockets = [int(fd) for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/pr
 assert channel.fileno() in sockets
 yes = lambda *args, **kwargs: True
 def say(body, heap=(), changes=(), rebound=None):
-    wire.send(channel, wire.Message(body, list(heap), list(changes), rebound or {}))
+    wire.send(channel, wire.encode(wire.Message(body, list(heap), list(changes), rebound or {})))
 def asked(op, target, *heap, **kwargs):
     say(wire.Ask(op, target, list(range(len(heap)))), heap)
     answer = wire.receive(channel)
@@ -263,7 +263,7 @@ def answer(x):
 double = share = total = answer""",
     "claims-types": """
 def answer(x):
-    data = nodes.DataClass("float", ["real", "imag", "value"], [0, 0, 0], 10**6)
+    data = nodes.DataClass("float", ["real", "imag", "value"], [0, 0, 0], 10**6, False, 10**7)
     say(wire.Done(1), [3.0, data])
     return -1
 double = share = total = answer""",
@@ -484,5 +484,5 @@ def test_no_attribute_leads_to_a_frame(courses: tuple[Path, Path]) -> None:
         for one in cells
         if one["metadata"].get("nbgrader", {}).get("grade_id") == "total-test"
     ]
-    assert "PermissionError" in told
+    assert told.count("Raised(") > 100
     assert "Done(" not in told
