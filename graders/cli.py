@@ -30,16 +30,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     try:
         return int(_COMMANDS[options.command](options))
-    except GradersError as error:
-        err.print(f"graders {options.command}: {error}", markup=False)
-    except KeyboardInterrupt:
-        err.print("graders: interrupted; what was stored is whole, and the same command goes on from there.")
-    except Exception as error:
-        err.print(f"graders {options.command}: {type(error).__name__}: {error}. This is our fault.", markup=False)
-        err.print("Next step: run it again with --debug and report the traceback.")
-    if options.debug:
-        traceback.print_exc()
+    except (Exception, KeyboardInterrupt) as error:
+        err.print(_message(options.command, error), markup=False)
+        if options.debug:
+            traceback.print_exception(error)
     return 2
+
+
+def _message(command: str, error: BaseException) -> str:
+    if isinstance(error, GradersError):
+        return f"graders {command}: {error}"
+    if isinstance(error, KeyboardInterrupt):
+        return "graders: interrupted; what was stored is whole, and the same command goes on from there."
+    return (
+        f"graders {command}: {type(error).__name__}: {error}. This is our fault.\n"
+        "Next step: run it again with --debug and report the traceback."
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -122,7 +128,8 @@ def grade(
     for student in chosen or ():
         if student not in found:
             raise GradersError(
-                f"{student!r} has handed in nothing for {assignment!r} below {settings.course / 'submitted'}."
+                f"{student!r} has handed in nothing for {assignment!r} below {settings.course / 'submitted'}. "
+                f"Name one who has: {_some(found)}."
             )
     course = grading.prepare(settings, assignment, isolation)
     reports: list[Report] = []
@@ -137,6 +144,10 @@ def grade(
 
         grading.grade_class(settings, course, chosen or found, jobs, again, done)
     return sorted(reports, key=lambda one: one.student)
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "") or "nobody yet"
 
 
 def _feedback(options: argparse.Namespace) -> int:
