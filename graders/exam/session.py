@@ -111,7 +111,8 @@ class Examination:
         """Run a cell; (how it ended, whether another cell is to blame for that)."""
         end = self._pair.run(step.source, max(_LEAST_S, self._left()))
         if end.ended is Ended.timeout:
-            self._hung.add(step.position)
+            if not step.author:
+                self._hung.add(step.position)
             if self._over():
                 end = msgspec.structs.replace(end, ended=Ended.budget)
         if end.alive:

@@ -26,10 +26,9 @@ CELL_TIMEOUT_S = 10
 
 def prepare(settings: Settings, isolation: str) -> tuple[Settings, tuple[Simulated, ...]]:
     """Make the course, release the lesson in it and let a class hand in. Returns the settings and who handed in what."""
-    own = msgspec.structs.replace(
-        make_course(settings, settings.course / ".graders" / "demo"), cell_timeout_s=CELL_TIMEOUT_S
-    )
-    releasing.release(own, ASSIGNMENT, isolation)
+    own = make_course(settings, settings.course / ".graders" / "demo")
+    releasing.release(own, ASSIGNMENT, isolation)  # compiles everything, so it may take longer than the class
+    own = msgspec.structs.replace(own, cell_timeout_s=CELL_TIMEOUT_S)
     return own, simulate(own.course, read_assignment(own.course, ASSIGNMENT), own.answers, STUDENTS, seed=2)
 
 

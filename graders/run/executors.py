@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import multiprocessing
 import multiprocessing.util
+import traceback
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 
-from graders.errors import InfrastructureError
+from graders.errors import GradersError, InfrastructureError
 from graders.kernels.nursery import Zygote
 from graders.run import pipeline
 from graders.run.pipeline import Course, Graded, Job
@@ -32,7 +33,14 @@ def _start(course: Course) -> None:
 def _grade(job: Job) -> Graded:
     if _course is None or _zygote is None:
         raise InfrastructureError("A worker was asked to grade before it had started.")
-    return pipeline.grade(job, _course, _zygote)
+    try:
+        return pipeline.grade(job, _course, _zygote)
+    except GradersError:
+        raise  # such as walls that cannot be had, which is so for every submission
+    except Exception as error:  # a mistake of ours that only this submission brings to light
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{type(error).__name__}: {error} ({frame.filename}, line {frame.lineno})"
+        return pipeline.not_graded(job, _course, f"The fault is ours, not yours, and a person will look at it: {where}")
 
 
 def _pool(workers: int, course: Course) -> ProcessPoolExecutor:

@@ -91,7 +91,7 @@ def grade(job: Job, course: Course, zygote: Zygote) -> Graded:
         submission = read_submission(job.files, job.links, job.student, course.assignment)
     except SubmissionError as error:
         return not_graded(job, course, str(error))
-    sealed = plan.seal(course.assignment, submission)
+    sealed = _fitting(plan.seal(course.assignment, submission), course.conditions.limits.disk_bytes)
     seed = int(hashlib.sha256((job.sha256 + course.assignment.sha256).encode()).hexdigest()[:8], 16)
     conditions = msgspec.structs.replace(course.conditions, seed=seed)
     fault = ""
@@ -104,6 +104,22 @@ def grade(job: Job, course: Course, zygote: Zygote) -> Graded:
             continue
         return _graded(job, course, sealed, run, _receipt(job, course, run, seed, started))
     return not_graded(job, course, f"The fault is ours, not yours, and it will be graded again: {fault}")
+
+
+def _fitting(sealed: plan.ExamPlan, disk_bytes: int) -> plan.ExamPlan:
+    """The plan with those of the student's own files that the candidate's folder can hold; the largest give way first."""
+    files, flags = dict(sealed.files), []
+    for path in sorted(files, key=lambda path: -len(files[path])):
+        readable = path.encode("utf-8", "replace").decode()
+        own = path not in sealed.course_files
+        if readable != path:
+            flags.append(Flag("file_left_out", f"The name of {readable} is not UTF-8; the file was left out."))
+            del files[path]
+        elif own and sum(map(len, files.values())) > disk_bytes // 2:
+            text = f"{path} was left out: your files may have {disk_bytes // 2:,} bytes together, and it has {len(files[path]):,}."
+            flags.append(Flag("file_left_out", text))
+            del files[path]
+    return msgspec.structs.replace(sealed, files=files, flags=(*sealed.flags, *flags))
 
 
 def _graded(job: Job, course: Course, sealed: plan.ExamPlan, run: Run, receipt: Receipt) -> Graded:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from graders.exam.pair import Conditions
@@ -100,10 +101,32 @@ def killer() -> Iterator[Callable[[int], set[int]]]:
 
 
 def test_results_come_for_every_job(course: Course) -> None:
-    """Right and wrong answers are graded, each under its own name, whatever the order in which they are done."""
-    todo = [job("student-01", "a = 1"), job("student-02", "a = 2"), job("student-03", "import os\nos._exit(1)")]
-    found = {one.report.student: one.report.score for one in executors.local(todo, course, 2)}
-    assert found == {"student-01": 3, "student-02": 0, "student-03": 0}
+    """Right and wrong answers are graded under their own names, and a mistake of ours on one costs no other its grade."""
+    ours = Job("student-04", {"lesson.ipynb": None}, (), "1" * 64)  # type: ignore[dict-item]
+    bulky = {"large.bin": bytes(50 * 2**20), "small.bin": bytes(20 * 2**20), "latin\udce9.txt": b"x", "kept.txt": b"y"}
+    look = "import pathlib\na = int(pathlib.Path('kept.txt').exists() and not pathlib.Path('large.bin').exists())"
+    todo = [
+        job("student-01", "a = 1"),
+        ours,
+        job("student-02", "a = 2"),
+        job("student-03", "import os\nos._exit(1)"),
+        msgspec.structs.replace(job("student-05", look), files=job("", look).files | bulky),
+    ]
+    found = {one.report.student: one.report for one in executors.local(todo, course, 2)}
+    assert {student: report.score for student, report in found.items()} == {
+        "student-01": 3,
+        "student-02": 0,
+        "student-03": 0,
+        "student-04": None,
+        "student-05": 3,
+    }
+    assert found["student-04"].status is Status.not_graded
+    assert "The fault is ours" in (found["student-04"].reason or "")
+    left_out = [flag.text for flag in found["student-05"].flags if flag.name == "file_left_out"]
+    assert [name for name in ("large.bin", "latin", "small", "kept") if any(name in one for one in left_out)] == [
+        "large.bin",
+        "latin",
+    ]
 
 
 def test_workers_that_die_cost_nobody_a_grade(course: Course, killer: Callable[[int], set[int]]) -> None:
