@@ -16,6 +16,8 @@ from graders.kernels.nursery import best_level
 from graders.run import grading
 from graders.run.pipeline import Course
 
+# Without namespaces tasks are counted per user, so those of all tests that run beside this one count too.
+PROCESSES = 1024
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -41,7 +43,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
         shutil.copytree(ROOT / name, home / name)
     for name in ("course_config.py", "nbgrader_config.py"):
         shutil.copy(ROOT / name, home / name)
-    return msgspec.structs.replace(config.load(home), answers=ROOT / "tests" / "answers")
+    return msgspec.structs.replace(config.load(home), answers=ROOT / "tests" / "answers", processes=PROCESSES)
 
 
 @pytest.fixture(scope="session")
@@ -50,9 +52,10 @@ def lesson(settings: Settings) -> Course:
     return grading.prepare(settings, "performance-02", best_level())
 
 
-CONFIG = """\
+CONFIG = f"""\
 c = get_config()
 c.CourseDirectory.course_id = "small"
+c.Graders.processes = {PROCESSES}
 c.ExportApp.plugin_class = "graders.results.exporters.StatusExport"
 """
 
