@@ -205,7 +205,8 @@ def test_output_is_cut_with_head_and_tail_kept(run: Examine) -> None:
         "huge": "'y' * 30_000_000",
         "traceback": "raise ValueError('z' * 3_000_000)",
     }
-    found = run(exercises(*floods, "last"), right(*floods, "last") | {k: f"{k} = 1\n{v}" for k, v in floods.items()})
+    answers = right(*floods, "last") | {id: f"{id} = 1\n{text}" for id, text in floods.items()}
+    found = run(exercises(*floods, "last"), answers, cell_timeout_s=30.0)
     assert passed(found) == {*floods, "last"}
     for name in floods:
         size = len(msgspec.json.encode(cell_of(found, name).outputs))
