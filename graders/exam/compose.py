@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from graders.exam import artifacts, wire
 from graders.exam.tables import Hole, fill
@@ -27,8 +28,14 @@ def answer(ask: wire.Ask, function: Callable[..., Any], args: Sequence[Any]) -> 
         return tuple(leaves)
 
     composed: Callable[..., Any] = flat
-    for step in ask.transforms:
-        composed = _COMPOSE[type(step)](composed, step)
+    steps = list(ask.transforms)
+    while steps:
+        step = steps.pop(0)
+        if isinstance(step, wire.Jvp) and steps and _reverses(step, steps[0]):
+            steps.pop(0)
+            composed = _reverse(composed, step)
+        else:
+            composed = _COMPOSE[type(step)](composed, step)
     if ask.op == "export":
         data = artifacts.export(composed, [artifacts.spec_of(aval) for aval in ask.avals])
         return told["result"], data
@@ -72,6 +79,37 @@ def _pull(function: Callable[..., Any], step: wire.Transpose) -> Callable[..., A
         return tuple(jax.vjp(linear, *zeros)[1](tuple(cotangents)))
 
     return pulled
+
+
+def _reverses(step: wire.Jvp, after: wire.Transform) -> bool:
+    """Whether the two together are reverse mode: all tangents, and nothing else, are transposed."""
+    pattern = (False,) * len(step.active) + (True,) * sum(step.active)
+    return isinstance(after, wire.Transpose) and after.linear == pattern
+
+
+def _reverse(function: Callable[..., Any], step: wire.Jvp) -> Callable[..., Any]:
+    """Reverse mode at once: a function with a rule of its own for it (custom_vjp) has no forward mode to transpose."""
+    count = len(step.active)
+
+    def pulled(*arrays: Any) -> tuple[Any, ...]:
+        primals, cotangents = arrays[:count], iter(arrays[count:])
+
+        def moving(*some: Any) -> tuple[Any, ...]:
+            given = iter(some)
+            return tuple(function(*[next(given) if on else p for on, p in zip(step.active, primals, strict=True)]))
+
+        out, pull = jax.vjp(moving, *[p for on, p in zip(step.active, primals, strict=True) if on])
+        return tuple(pull(tuple(next(cotangents) if _inexact(one) else _no_cotangent(one) for one in out)))
+
+    return pulled
+
+
+def _inexact(value: Any) -> bool:
+    return bool(jax.dtypes.issubdtype(jax.typeof(value).dtype, np.inexact))
+
+
+def _no_cotangent(value: Any) -> Any:
+    return np.zeros(np.shape(value), jax.dtypes.float0)
 
 
 _COMPOSE: dict[type, Callable[..., Any]] = {wire.Vmap: _vmap, wire.Jvp: _push, wire.Transpose: _pull}
