@@ -64,6 +64,8 @@ class Ended(str, Enum):
     memory = "memory"
     budget = "budget"
     examiner_lost = "examiner_lost"
+    names_lost = "names_lost"
+    forged = "forged"
 
 
 class Problem(Record):

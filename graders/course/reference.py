@@ -113,9 +113,9 @@ def reference_of(assignment: Assignment, run: Run) -> Reference:
     cells = {cell.id: cell for cells in assignment.notebooks.values() for cell in cells if cell.role is Role.test}
     tests = {test.id: test for test in run.tests}
     problems = [
-        f"cell {cell.id or cell.position}: {cell.problem.name}: {cell.problem.message}"
+        f"cell {cell.id or cell.position}: {why}"
         for cell in run.cells
-        if cell.problem
+        if (why := cell.reason or (cell.problem and f"{cell.problem.name}: {cell.problem.message}"))
     ]
     partial = []
     for identity, cell in cells.items():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
+import sys
 from collections.abc import Sequence
 
 from graders.exam.ownership import Names, owners, plain_python
@@ -215,7 +216,7 @@ def _files(assignment: Assignment, submission: Submission) -> dict[str, bytes]:
 
 
 def _hides_library(path: str) -> bool:
-    return path.partition("/")[0].removesuffix(".py") in _LIBRARIES
+    return path.partition("/")[0].removesuffix(".py") in _LIBRARIES | sys.stdlib_module_names
 
 
 def _in_the_way(path: str, assignment: Assignment) -> bool:

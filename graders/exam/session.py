@@ -182,7 +182,7 @@ class Examination:
         if self._pair.bereft():
             self._lose_names(step.position)
         if not self._lost_names.isdisjoint(names.earlier):
-            return TestRun(identity, Ended.examiner_lost, reason=_LOST_NAMES)
+            return TestRun(identity, Ended.names_lost, reason=_LOST_NAMES)
         self._revive(step)
         if not self._conditions.sealed:
             return self._test_in_kernel(step)
@@ -210,7 +210,9 @@ class Examination:
     def _test_run(self, answer: Answer, test: TestRun) -> TestRun:
         lost = answer.judged is not None and answer.judged.candidate_lost is not None
         late = Ended.budget if self._over() else Ended.timeout
-        ended = late if answer.late else died(answer.exit) if lost else test.ended
+        # a channel that broke although the candidate lives was broken on purpose
+        broken = Ended.forged if answer.exit is None else died(answer.exit)
+        ended = late if answer.late else broken if lost else test.ended
         return msgspec.structs.replace(
             test, ended=ended, output=test.output + answer.printed, reason=self._sentence(ended, called=True)
         )
@@ -223,6 +225,7 @@ class Examination:
             Ended.timeout: f"{subject} did not finish within {limits.cell_timeout_s:g} s and was stopped.",
             Ended.memory: f"{subject} used more than {limits.limits.memory_bytes / 2**20:,.0f} MiB of memory and was stopped.",
             Ended.died: f"{subject} ended the Python process it ran in (os._exit, a crash, or a kill).",
+            Ended.forged: f"{subject} spoke to the examination behind the notebook's back; the test was ended.",
             Ended.budget: f"The {limits.submission_timeout_s:g} s for the whole submission were used up before this was done.",
         }.get(ended)
 

@@ -49,7 +49,7 @@ class Walls(Record, frozen=True):
 class Exit(Record, frozen=True):
     """How a born process ended.
 
-    `kind` is one of: exit (code is its status), signal (code is the signal), memory and disk (killed at the limit),
+    `kind` is one of: exit (code is its status), signal (code is the signal), memory, disk and tasks (killed at the limit),
     setup_failed (our fault: walls or entry did not come up; `text` says why), lost (its warden is gone; our fault).
     `cpu_s` counts all its children, `peak_bytes` is resident, summed over its processes.
     """

@@ -35,6 +35,17 @@ def children(pid: int) -> set[int]:
     return found
 
 
+def tasks(pid: int) -> int:
+    """Threads of `pid` and of all its descendants."""
+    count = 0
+    for one in {pid} | descendants(pid):
+        try:
+            count += len(os.listdir(f"/proc/{one}/task"))
+        except OSError:
+            continue
+    return count
+
+
 def resident_bytes(pids: Iterable[int]) -> int:
     """Sum of resident sizes. Pages that processes share count once for each of them."""
     return sum(_statm(pid) for pid in pids)

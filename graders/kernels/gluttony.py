@@ -17,11 +17,12 @@ _MIB = 2**20
 
 
 def fork_bomb(bait: Bait) -> str:
-    """Fork until it is refused."""
+    """Fork until it is refused, and wait."""
     for _ in range(2 * bait.tasks):
         if os.fork() == 0:
             time.sleep(60)
             os._exit(0)
+    time.sleep(5)
     return f"made {2 * bait.tasks} processes"
 
 

@@ -85,7 +85,7 @@ def _judge(name: str, said: bytes, ended: Exit | None, gone: bool, bait: Bait) -
         return False, f"still ran after {_TRY_S:.0f} s"
     if not gone:
         return False, "a process lives on"
-    if not said and ended.kind not in ("memory", "disk"):
+    if not said and ended.kind not in ("memory", "disk", "tasks"):
         return False, f"ended by {ended.kind} {ended.code} {ended.text}".strip()
     if ended.peak_bytes > _OVERRUN * bait.memory_bytes:
         return False, f"held {ended.peak_bytes / 2**20:.0f} MiB where {bait.memory_bytes / 2**20:.0f} were allowed"

@@ -24,7 +24,7 @@ from typing import NoReturn
 import msgspec
 
 from graders.kernels import birth, census, newroot, sandbox, syscalls
-from graders.kernels.births import Ended, Exit, Limits, Refused, Spawn, Started, Walls
+from graders.kernels.births import Ended, Exit, Limits, Refused, Spawn, Started, Walls, task_limit
 
 # Bytes a second that a candidate may gain between two looks: one core faults in 3 GB/s, and it may use several.
 _FASTEST_GROWTH = 3 * 2**30 * min(os.cpu_count() or 2, 8)
@@ -149,6 +149,8 @@ def _watch(
         pause_s = min(max((limits.memory_bytes - held) / _FASTEST_GROWTH, _LOOK_S[0]), _LOOK_S[1])
         if not verdict and held > limits.memory_bytes:
             verdict = "memory"
+        if not verdict and private and census.tasks(inner) > task_limit(limits):
+            verdict = "tasks"
         if not verdict and private and time.monotonic() > disk_look:
             disk_look = time.monotonic() + _DISK_LOOK_S
             verdict = "disk" if _overfull(private, limits) else ""

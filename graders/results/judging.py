@@ -154,6 +154,8 @@ def _why(run: CellRun | TestRun | None) -> str | None:
             Ended.memory: "This code used more memory than it may, so it was stopped.",
             Ended.budget: "The time for the whole submission was used up before this exercise was finished.",
             Ended.examiner_lost: LOST_EXAMINER,
+            Ended.forged: "This code spoke to the examination behind the notebook's back; the test was ended.",
+            Ended.names_lost: "An earlier test, whose names this one needs, was lost. A person will look at it.",
         }[run.ended]
     )
 

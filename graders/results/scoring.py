@@ -26,6 +26,8 @@ from graders.results import hints
 from graders.results.judging import LOST_EXAMINER, Judge, clean, released_text, with_answers
 from graders.results.points import ZERO
 
+FORGED = "What the notebook's process sent during this test is nothing that a notebook sends. A person will look at it."
+
 
 def score(
     assignment: Assignment,
@@ -97,6 +99,7 @@ def flags_of(exercises: Iterable[ExerciseResult], run: Run) -> list[Flag]:
             if check.outcome is Outcome.broken
         ]
     flags += [Flag("examiner_lost", LOST_EXAMINER, test.id) for test in run.tests if test.ended is Ended.examiner_lost]
+    flags += [Flag("protocol_broken", FORGED, test.id) for test in run.tests if test.ended is Ended.forged]
     if exercises and not any(one.attempted for one in exercises):
         flags.append(Flag("not_attempted", "Every answer is still as it was handed out."))
     if any(one.manual and (one.attempted or one.reason) for one in exercises):

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Pipe
+from kernel_pipes import Pipe
 
 from graders.errors import InfrastructureError
 from graders.kernels.nursery import Child, Limits, Spawn, Zygote
@@ -137,7 +137,7 @@ def test_threads_share_a_zygote(zygote: Zygote, level: str) -> None:
 
 def test_lost_zygote_takes_all_along(level: str, pipe: Pipe) -> None:
     """When the zygote is killed, what it bore dies, is reported lost, and the next birth is refused as our fault."""
-    from conftest import FOLDER
+    from kernel_pipes import FOLDER
 
     with Zygote(preload=("entries",), path=(FOLDER,)) as mortal:
         spawn = Spawn(entry="entries:daemons", argument={"wait": True}, isolation=level)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from conftest import FOLDER
+from kernel_pipes import FOLDER
 
 import graders
 from graders.kernels import landlock

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import FOLDER, Pipe
+from kernel_pipes import FOLDER, Pipe
 
 from graders.kernels import census
 from graders.kernels.nursery import Limits, Spawn, Zygote

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-BIN = str(Path(sys.executable).parent)
+from nbgrader_runs import nbgrader
 
 
 def graded_cell(id: str, cell_type: str, source: str, points: int | None = None, **more: bool) -> dict:
@@ -40,17 +36,6 @@ c = get_config()
 c.CourseDirectory.course_id = "course"
 c.ExportApp.plugin_class = "graders.results.exporters.StatusExport"
 """
-
-
-def nbgrader(course: Path, *arguments: str) -> None:
-    """Run nbgrader in a course folder as a person would, with a home of its own."""
-    home = course / "home"
-    home.mkdir(exist_ok=True)
-    environment = {"PATH": os.pathsep.join((BIN, "/usr/bin", "/bin")), "HOME": str(home), "LANG": "C.UTF-8"}
-    done = subprocess.run(
-        [sys.executable, "-m", "nbgrader", *arguments], cwd=course, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from conftest import nbgrader
+from nbgrader_runs import nbgrader
 from result_samples import failed, passed
 
 from graders.errors import CourseError, InfrastructureError
