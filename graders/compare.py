@@ -1,12 +1,15 @@
 """Compare values by what they are, not by what they say of themselves.
 
-Comes in: two values. Goes out: a sentence about the first difference, or None. Must not: call `__eq__`, `__array__` or
-any other method of an object that is not a built-in, NumPy or JAX value.
+Comes in: two values. Goes out: a sentence about the first difference, or None. Must not: call `__eq__`, `__array__`,
+`__repr__` or any other method of an object that is not a built-in, NumPy or JAX value.
 """
 
 from __future__ import annotations
 
+import itertools
+import re
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -14,28 +17,31 @@ import numpy as np
 # (rtol, atol) by significant bits. float32 is the lessons' own tolerance; float64 is numpy.testing.assert_allclose's default;
 # the two halves are torch.testing.assert_close's defaults, the only widely used table that names bfloat16.
 _TOLERANCES = {8: (1.6e-2, 1e-5), 11: (1e-3, 1e-5), 24: (2e-5, 2e-5), 53: (1e-7, 1e-12)}
+_FLOAT8 = re.compile(r"float8_e\dm(\d)")
+_ATOMS = (bool, int, float, complex, str, bytes, bytearray, type(None), type(Ellipsis), range)
+_NUMBERS = (bool, int, float, complex)
 _SHOWN_CHARS = 600
+_SHOWN_ITEMS = 100
+_SHOWN_DEPTH = 6
 
 
 def difference(actual: Any, wanted: Any, rtol: float | None = None, atol: float | None = None) -> str | None:
     """Say how `actual` differs from `wanted`, or None when it does not. Containers are compared item by item."""
+    kind = type(wanted)
+    if actual is wanted:
+        return None
     if _is_numeric(wanted):
         return _numeric_difference(actual, wanted, rtol, atol)
-    if isinstance(wanted, (list, tuple)):
+    if issubclass(kind, (list, tuple)):
         return _sequence_difference(actual, wanted, rtol, atol)
-    if isinstance(wanted, dict):
+    if issubclass(kind, dict):
         return _dict_difference(actual, wanted, rtol, atol)
-    if type(actual) is type(wanted) and isinstance(wanted, _EXACT) and actual == wanted:
-        return None
-    return f"wanted {show(wanted)}, got {show(actual)}"
-
-
-_EXACT = (str, bytes, bytearray, type(None), type(Ellipsis), set, frozenset, range, slice, type, np.dtype)
+    return None if _same(actual, wanted) else f"wanted {show(wanted)}, got {show(actual)}"
 
 
 def dtype_difference(actual: Any, dtype: Any) -> str | None:
     """Say that `actual` has another dtype than wanted, or None."""
-    if not _is_numeric(actual):
+    if not _is_numeric(actual) or type(actual) in _NUMBERS:
         return f"wanted an array of dtype {np.dtype(dtype)}, got {show(actual)}"
     found = np.asarray(actual).dtype
     return None if found == np.dtype(dtype) else f"wanted dtype {np.dtype(dtype)}, got {found}"
@@ -47,52 +53,116 @@ def tolerance(*values: Any) -> tuple[float, float]:
     Plain Python numbers are exact literals and bring none; with no floating dtype at all, float64's is used for floats and
     exact equality for integers and booleans.
     """
-    arrays = [np.asarray(value).dtype for value in values if not isinstance(value, (bool, int, float, complex))]
-    bits = [_significant_bits(dtype) for dtype in arrays]
-    known = [found for found in bits if found]
+    arrays = [np.asarray(value).dtype for value in values if type(value) not in _NUMBERS]
+    known = [found for found in map(_tolerance, arrays) if found]
     if known:
-        return _TOLERANCES[min(known)]
-    return _TOLERANCES[53] if any(isinstance(value, (float, complex)) for value in values) else (0.0, 0.0)
+        return max(known)
+    return _TOLERANCES[53] if any(type(value) in (float, complex) for value in values) else (0.0, 0.0)
 
 
 def show(value: Any) -> str:
     """A short text of a value for staff; an object of unknown type is named, never asked for its repr."""
-    if _is_numeric(value) and not isinstance(value, (bool, int, float, complex)):
+    if _is_numeric(value) and type(value) not in _NUMBERS:
         array = np.asarray(value)
         text = f"{np.array2string(array, threshold=50)} ({array.dtype}, shape {list(array.shape)})"
-    elif isinstance(value, (bool, int, float, complex, list, tuple, dict, *_EXACT)):
-        text = _repr(value)
     else:
-        text = f"an object of type {type(value).__name__}"
+        text = _text(value)
     return text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 2] + " …"
 
 
-def _repr(value: Any) -> str:
-    try:
-        return repr(value)
-    except ValueError:  # Python refuses to write out integers of more than 4300 digits
-        return f"an integer of {value.bit_length()} bits" if isinstance(value, int) else f"a {type(value).__name__}"
+# --- what a value is --------------------------------------------------------------------------------------------------
 
 
 def _is_numeric(value: Any) -> bool:
-    if type(value) in (bool, int, float, complex) or isinstance(value, np.generic):
-        return not isinstance(value, (np.str_, np.bytes_, np.void, np.object_))
-    if type(value) is np.ndarray:
+    kind = type(value)
+    if kind in _NUMBERS or issubclass(kind, np.generic):
+        return not issubclass(kind, (np.str_, np.bytes_, np.void, np.object_, np.datetime64, np.timedelta64))
+    if kind is np.ndarray:
         return value.dtype.kind in "biufcV" and value.dtype.fields is None
     jax = sys.modules.get("jax")
     return (
-        jax is not None and isinstance(value, jax.Array) and not jax.dtypes.issubdtype(value.dtype, jax.dtypes.extended)
+        jax is not None and issubclass(kind, jax.Array) and not jax.dtypes.issubdtype(value.dtype, jax.dtypes.extended)
     )
 
 
-def _significant_bits(dtype: np.dtype[Any]) -> int | None:
+def _is_key(value: Any) -> bool:
+    jax = sys.modules.get("jax")
+    return (
+        jax is not None
+        and issubclass(type(value), jax.Array)
+        and jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key)
+    )
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether `==` on this value asks nobody but Python and NumPy."""
+    kind = type(value)
+    if kind in (tuple, set, frozenset):
+        return all(map(_is_plain, value))
+    if kind is slice:
+        return all(map(_is_plain, (value.start, value.stop, value.step)))
+    return kind in _ATOMS or issubclass(kind, (np.generic, np.dtype, type))
+
+
+def _tolerance(dtype: np.dtype[Any]) -> tuple[float, float] | None:
+    if eighth := _FLOAT8.match(dtype.name):
+        return 2.0 ** -int(eighth[1]), 1e-2  # one unit in the last place
     if dtype.kind == "c":
-        return 53 if dtype.itemsize > 8 else 24
-    if dtype.name == "bfloat16" or dtype.name.startswith("float8"):
-        return 8
-    if dtype.kind == "f":
-        return {2: 11, 4: 24}.get(dtype.itemsize, 53)
-    return None
+        return _TOLERANCES[53 if dtype.itemsize > 8 else 24]
+    if dtype.name == "bfloat16":
+        return _TOLERANCES[8]
+    return _TOLERANCES[{2: 11, 4: 24}.get(dtype.itemsize, 53)] if dtype.kind == "f" else None
+
+
+def _text(value: Any, depth: int = 0) -> str:
+    kind = type(value)
+    if issubclass(kind, (list, tuple, set, frozenset)):
+        marks = "[]" if issubclass(kind, list) else "()" if issubclass(kind, tuple) else "{}"
+        return marks[0] + _texts(value, depth) + marks[1]
+    if issubclass(kind, dict):
+        pairs = [f"{_text(k, depth + 1)}: {_text(v, depth + 1)}" for k, v in _first(dict.items(value), depth)]
+        return "{" + ", ".join(pairs) + ("}" if len(value) == len(pairs) else ", …}")
+    if kind is int and value.bit_length() > 10_000:  # Python refuses to write out more than 4300 digits
+        return f"an integer of {value.bit_length()} bits"
+    if _is_plain(value) or _is_numeric(value) or (kind is np.ndarray and not value.dtype.hasobject):
+        return repr(value)
+    return f"an object of type {kind.__name__}"
+
+
+def _texts(items: Any, depth: int) -> str:
+    texts = [_text(one, depth + 1) for one in _first(items, depth)]
+    return ", ".join(texts) + ("" if len(texts) == len(items) else ", …" if texts else "…")
+
+
+def _first(items: Iterable[Any], depth: int) -> Iterable[Any]:
+    return itertools.islice(items, _SHOWN_ITEMS if depth < _SHOWN_DEPTH else 0)
+
+
+# --- whether two are the same -----------------------------------------------------------------------------------------
+
+
+def _same(actual: Any, wanted: Any) -> bool:
+    """Whether two values that are neither numbers nor lists nor dicts are the same."""
+    kind = type(wanted)
+    if type(actual) is not kind:
+        return False
+    if issubclass(kind, (np.ndarray, np.generic)):
+        return _same_array(np.asarray(actual), np.asarray(wanted))
+    if _is_key(wanted):
+        random = sys.modules["jax"].random
+        return actual.dtype == wanted.dtype and _equal(random.key_data(actual), random.key_data(wanted))
+    return _is_plain(actual) and _is_plain(wanted) and bool(actual == wanted)
+
+
+def _same_array(actual: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> bool:
+    """Arrays of text or times; the width of a text and the unit of a time are no part of the value."""
+    if actual.dtype.kind != wanted.dtype.kind or wanted.dtype.kind not in "SUmM":
+        return False
+    return bool(np.array_equal(actual, wanted, equal_nan=wanted.dtype.kind in "mM"))
+
+
+def _equal(actual: Any, wanted: Any) -> bool:
+    return bool(np.array_equal(np.asarray(actual), np.asarray(wanted)))
 
 
 def _numeric_difference(actual: Any, wanted: Any, rtol: float | None, atol: float | None) -> str | None:
@@ -115,22 +185,23 @@ def _numeric_difference(actual: Any, wanted: Any, rtol: float | None, atol: floa
 
 def _close(found: np.ndarray[Any, Any], target: np.ndarray[Any, Any], rtol: float, atol: float) -> bool:
     if found.dtype.kind in "biu" and target.dtype.kind in "biu" and rtol == atol == 0.0:
-        return bool(np.array_equal(found, target))
+        return _equal(found, target)
     wide = np.complex128 if "c" in (found.dtype.kind, target.dtype.kind) else np.float64
     try:
-        with np.errstate(invalid="ignore"):  # inf - inf
+        with np.errstate(invalid="ignore", over="ignore"):  # inf - inf; a tolerance of the largest float
             return bool(np.allclose(found.astype(wide), target.astype(wide), rtol=rtol, atol=atol, equal_nan=True))
     except OverflowError:  # an integer beyond every float
         return False
 
 
 def _sequence_difference(actual: Any, wanted: Any, rtol: float | None, atol: float | None) -> str | None:
-    kind = list if isinstance(wanted, list) else tuple
-    if not isinstance(actual, kind):
+    kind = list if issubclass(type(wanted), list) else tuple
+    if not issubclass(type(actual), kind):
         return f"wanted a {kind.__name__}, got {show(actual)}"
-    if len(actual) != len(wanted):
-        return f"wanted {len(wanted)} items, got {len(actual)}: {show(actual)}"
-    for index, (one, other) in enumerate(zip(actual, wanted, strict=True)):
+    found, target = list(kind.__iter__(actual)), list(kind.__iter__(wanted))
+    if len(found) != len(target):
+        return f"wanted {len(target)} items, got {len(found)}: {show(actual)}"
+    for index, (one, other) in enumerate(zip(found, target, strict=True)):
         problem = difference(one, other, rtol, atol)
         if problem is not None:
             return f"item {index}: {problem}"
@@ -138,12 +209,14 @@ def _sequence_difference(actual: Any, wanted: Any, rtol: float | None, atol: flo
 
 
 def _dict_difference(actual: Any, wanted: dict[Any, Any], rtol: float | None, atol: float | None) -> str | None:
-    if not isinstance(actual, dict):
+    if not issubclass(type(actual), dict):
         return f"wanted a dict, got {show(actual)}"
-    if actual.keys() != wanted.keys():
-        return f"wanted the keys {show(list(wanted))}, got {show(list(actual))}"
+    found = dict(dict.items(actual))
+    own = set(map(id, wanted))
+    if not all(_is_plain(key) or id(key) in own for key in found) or found.keys() != wanted.keys():
+        return f"wanted the keys {show(list(wanted))}, got {show(list(found))}"
     for key, target in wanted.items():
-        problem = difference(actual[key], target, rtol, atol)
+        problem = difference(found[key], target, rtol, atol)
         if problem is not None:
             return f"key {key!r}: {problem}"
     return None
