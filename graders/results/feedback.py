@@ -146,5 +146,5 @@ def _by_outcome(exercises: Iterable[ExerciseResult]) -> list[tuple[str, list[Exe
     found: dict[str, list[ExerciseResult]] = {}
     for one in exercises:
         if one.outcome:
-            found.setdefault(one.outcome, []).append(one)
+            found.setdefault(title(one.outcome), []).append(one)
     return list(found.items())
