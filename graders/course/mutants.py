@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import copy
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
+from graders.exam.ownership import bound, read
 from graders.records import Record
 
 _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -47,13 +48,17 @@ class Mutant(Record):
     diff: str
 
 
-def mutants(source: str, released: str = "") -> tuple[Mutant, ...]:
-    """Every mutant of an answer, each different from the answer, from the released stub and from each other."""
+def mutants(source: str, wanted: Iterable[str], released: str = "") -> tuple[Mutant, ...]:
+    """Every mutant of an answer, each different from the answer, from the released stub and from each other.
+
+    Only statements are changed on which a name in `wanted` depends, or which call something for its effect: what an answer
+    prints or asserts for itself is nobody's business.
+    """
     tree = ast.parse(source)
     original = ast.unparse(tree)
     seen = {original, _normal(released)}
     found = []
-    for what, changed in _changes(tree):
+    for what, changed in _changes(tree, _relevant(tree, set(wanted))):
         text = ast.unparse(ast.fix_missing_locations(changed))
         if text in seen or not _compiles(text):
             continue
@@ -78,10 +83,23 @@ def _compiles(source: str) -> bool:
     return True
 
 
-def _changes(tree: ast.Module) -> Iterator[tuple[str, ast.Module]]:
+def _relevant(tree: ast.Module, wanted: set[str]) -> set[int]:
+    """Identities of the nodes below the statements that matter to `wanted`, found backwards."""
+    chosen: set[int] = set()
+    for statement in reversed(tree.body):
+        part = ast.Module([statement], [])
+        call = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+        effect = call and ast.unparse(statement.value.func) != "print"  # type: ignore[attr-defined]
+        if effect or (bound(part) & wanted and not isinstance(statement, ast.For)):
+            wanted |= set(read(part))
+            chosen |= {id(node) for node in ast.walk(statement)}
+    return chosen
+
+
+def _changes(tree: ast.Module, places: set[int]) -> Iterator[tuple[str, ast.Module]]:
     """One tree for every change that a rule makes at a node."""
     for index, node in enumerate(ast.walk(tree)):
-        for rule in _RULES:
+        for rule in _RULES if id(node) in places else ():
             for what, edit in rule(node):
                 fresh = copy.deepcopy(tree)
                 twin = next(one for number, one in enumerate(ast.walk(fresh)) if number == index)
@@ -109,7 +127,7 @@ def _constants(node: ast.AST) -> Edits:
     if isinstance(value, bool):
         yield f"{value} became {not value}", _set(value=not value)
     elif isinstance(value, (int, float)):
-        for other in (value + 1, value - 1, value * 2, -value):
+        for other in (value + 1, value - 1, value * 2):
             yield f"{value} became {other}", _set(value=other)
     elif isinstance(value, str) and value:
         yield f"the text {value!r} was changed", _set(value=value + "x")
