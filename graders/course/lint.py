@@ -1,0 +1,252 @@
+"""Rules that the text of an assignment must keep so that its tests can be examined from outside.
+
+Comes in: an `Assignment`. Goes out: findings. Must not: run a cell; every rule reads the author's source alone.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+
+from graders.course import markers, stability
+from graders.exam.ownership import bound, owners, parse, read
+from graders.findings import Finding, Level
+from graders.records import Assignment, Record, ReleasedCell, Role
+
+_SHELL = {"get_ipython", "display", "In", "Out", "exit", "quit", "_", "__", "___", "_i", "_ih", "_oh"}
+_COMPARING = re.compile(r"(expect|assert_\w+|assert[A-Z]\w*|allclose|isclose|array_equal|array_equiv)$")
+
+
+def lint(assignment: Assignment) -> list[Finding]:
+    """Everything that can be said about an assignment without running it."""
+    modules = [path.removesuffix(".py").partition("/")[0] for path in assignment.files if path.endswith(".py")]
+    found = _repeated_ids(assignment)
+    for cells in assignment.notebooks.values():
+        for cell in cells:
+            found += markers.of_cell(cell)
+        found += seal(cells, modules)
+        for cell in _tests(cells):
+            found += _points(cell)
+            found += stability.unstable(cell)
+    return found
+
+
+class _Known(Record):
+    """What the cells before a test bind: roles of those that bind a name, and whether `import *` hides what there is."""
+
+    binders: dict[str, set[Role]]
+    shown: set[str]
+    anything: bool
+
+
+def seal(cells: Sequence[ReleasedCell], modules: Iterable[str]) -> list[Finding]:
+    """What cannot work, or proves nothing, once tests run in a process of their own. Cells of one notebook, in order."""
+    names = owners(cells, modules)
+    binders: dict[str, set[Role]] = {}
+    shown: set[str] = set()
+    anything = False
+    found: list[Finding] = []
+    for position, cell in enumerate(cells):
+        shown |= set(re.findall(r"\w+", cell.released))
+        tree = parse(cell.source) if cell.cell_type == "code" else None
+        if tree is None:
+            found += _not_python(cell)
+            continue
+        if cell.role is Role.test and cell.id:
+            known = _Known({name: set(roles) for name, roles in binders.items()}, shown, anything)
+            candidate = set(names[cell.id].candidate)
+            found += [
+                *_unreachable(cell, tree, candidate, known),
+                *_judged_with(cell, tree, candidate, known),
+                *_taken_away(cell, tree, known),
+                *_needed_later(cell, tree, cells[position + 1 :], known),
+            ]
+        anything = anything or any(
+            isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(tree)
+        )
+        for name in bound(tree):
+            binders.setdefault(name, set()).add(cell.role)
+    return found
+
+
+def _tests(cells: Iterable[ReleasedCell]) -> list[ReleasedCell]:
+    return [cell for cell in cells if cell.role is Role.test and cell.cell_type == "code"]
+
+
+def _say(rule: str, cell: ReleasedCell, line: int | None, text: str, level: Level = Level.error) -> Finding:
+    return Finding(f"seal: {rule}", level, cell.notebook, cell.id or f"number {cell.position}", line, text)
+
+
+def _line(tree: ast.AST, name: str) -> int | None:
+    """The first line that names `name`."""
+    lines = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == name]
+    return min(lines, default=None)
+
+
+def _not_python(cell: ReleasedCell) -> list[Finding]:
+    if cell.role is not Role.test or cell.cell_type != "code":
+        return []
+    return [_say("no Python", cell, None, "this test cell is not Python, so it cannot run. Mend its syntax.")]
+
+
+def _unreachable(cell: ReleasedCell, tree: ast.Module, candidate: set[str], known: _Known) -> list[Finding]:
+    """Names that a test reads and that are nowhere, are the notebook shell's, or that no student can know of."""
+    found = []
+    wanted = [name for name in read(tree) if not hasattr(builtins, name) or name in _SHELL]
+    for name in wanted:
+        line = _line(tree, name)
+        if name in _SHELL and name not in known.binders:
+            what = "a magic or shell command" if name == "get_ipython" and line and name not in cell.source else repr(name)
+            text = (
+                f"this test uses {what}, which exists in a notebook's shell only; a test runs outside of it. "
+                "Write it in plain Python, with what it needs in this cell."
+            )
+            found.append(_say("shell", cell, line, text))
+        elif name not in known.binders and not known.anything:
+            text = (
+                f"this test reads {name!r}, which no cell before it binds. Define it in this cell before it is used, or "
+                "ask for it in an answer cell above."
+            )
+            found.append(_say("nowhere", cell, line, text))
+        elif name in candidate and name not in known.shown | set(re.findall(r"\w+", cell.released)):
+            text = (
+                f"this test reads {name!r}, which only the solution binds: no text that students receive up to here names it, "
+                "so nobody could write it. Name it in the task or in the answer cell's visible text."
+            )
+            found.append(_say("unknown to students", cell, line, text))
+    return found
+
+
+def _judged_with(cell: ReleasedCell, tree: ast.Module, candidate: set[str], known: _Known) -> list[Finding]:
+    """Names of locked cells in this test: an error where they decide, a warning where they are only read."""
+    locked = {name for name in candidate if known.binders.get(name, set()) & {Role.locked, Role.plain}}
+    locked -= {name for name in locked if known.binders[name] & {Role.answer, Role.written}}
+    answered = {name for name in candidate if known.binders.get(name, set()) & {Role.answer, Role.written}}
+    deciding = {name: line for name, line in _deciding(tree, answered) if name in locked}
+    found = []
+    for name in sorted(locked):
+        where = "is bound by a locked cell, which runs in the student's process and can be replaced there"
+        if name in deciding:
+            text = f"this test judges with {name!r}, which {where}. Define {name} in this test cell instead."
+            found.append(_say("forged", cell, deciding[name], text))
+        else:
+            text = f"this test reads {name!r}, which {where}. That is right if {name} is what is judged; else define it here."
+            found.append(_say("locked read", cell, _line(tree, name), text, Level.warning))
+    return found
+
+
+def _deciding(tree: ast.Module, answered: set[str]) -> list[tuple[str, int]]:
+    """Names that are called, or stand in a wanted value: the right side of a comparison, or its side without an answer."""
+    parts: list[ast.AST] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            parts += [node.func] if isinstance(node.func, ast.Name) else []
+            if _COMPARING.search(ast.unparse(node.func)):
+                parts += [*node.args[1:2], *(one.value for one in node.keywords if one.arg in ("wanted", "desired"))]
+        elif isinstance(node, ast.Compare):
+            left = _loads(node.left)
+            right = {name for one in node.comparators for name in _loads(one)}
+            parts += [node.left] if right & answered and not left & answered else []
+            parts += node.comparators
+    return [(name, part.lineno) for part in parts for name in _loads(part) if isinstance(part, ast.expr)]
+
+
+def _loads(node: ast.AST) -> set[str]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+
+
+def _taken_away(cell: ReleasedCell, tree: ast.Module, known: _Known) -> list[Finding]:
+    """An answer's name that a test deletes or binds anew: in the student's process it stays as it is."""
+    deleted = {
+        name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Delete)
+        for target in node.targets
+        for name in _loads(target)
+        if isinstance(target, ast.Name)
+    }
+    found = []
+    for name in sorted(deleted | bound(tree)):
+        if Role.answer not in known.binders.get(name, set()):
+            continue
+        gone = name in deleted
+        text = (
+            f"this test {'deletes' if gone else 'binds'} {name!r}, a name of an answer. That does not reach the student's "
+            f"process: functions there still see their own {name}. "
+            + ("Test what the answer does instead, " if gone else "Take another name, ")
+            + 'or set c.Graders.examine = "kernel" for this course.'
+        )
+        found.append(_say("taken away", cell, _line(tree, name), text, Level.error if gone else Level.warning))
+    return found
+
+
+def _needed_later(
+    cell: ReleasedCell, tree: ast.Module, later: Sequence[ReleasedCell], known: _Known
+) -> list[Finding]:
+    """Names that a test binds and a later cell that is no test reads: tests do not run where that cell runs."""
+    own = bound(tree) - set(known.binders)
+    found = []
+    for other in later:
+        text = parse(other.source) if other.cell_type == "code" and other.role is not Role.test else None
+        if text is None:
+            continue
+        for name in sorted(own & set(read(text))):
+            told = (
+                f"this test binds {name!r}, which cell {other.id or f'number {other.position}'} needs; a test does not run in the "
+                f"student's process, so the name is missing there. Bind {name} in that cell, or in a locked cell before it."
+            )
+            found.append(_say("needed later", cell, _line(tree, name), told))
+        own -= bound(text)
+    return found
+
+
+def _points(cell: ReleasedCell) -> list[Finding]:
+    """Points of checks against those of the cell, where the text alone says what they are."""
+    tree = parse(cell.source)
+    calls = [] if tree is None else [one for one in _checks(tree) if one is not None]
+    if tree is None or not calls or len(calls) != len(_checks(tree)):
+        return []
+    total = sum(calls, Decimal(0))
+    if total == cell.points:
+        return []
+    text = f"the checks of this cell are worth {total} points and the cell {cell.points}. Make the two the same."
+    return [_say("points", cell, None, text)]
+
+
+def _checks(tree: ast.Module) -> list[Decimal | None]:
+    """Points of the checks that the cell opens at its own level; None for one that only a run can tell."""
+    found: list[Decimal | None] = []
+    plain = {id(node) for node in tree.body}
+    for node in ast.walk(tree):
+        calls = [one.context_expr for one in node.items] if isinstance(node, ast.With) else []
+        for call in calls:
+            if isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] == "check":
+                given = [*call.args[1:2], *(one.value for one in call.keywords if one.arg == "points")]
+                literal = given[0] if given else ast.Constant(1)
+                known = isinstance(literal, ast.Constant) and isinstance(literal.value, (int, float))
+                direct = known and id(node) in plain
+                found.append(Decimal(str(literal.value)) if direct and isinstance(literal, ast.Constant) else None)
+    return found
+
+
+def _repeated_ids(assignment: Assignment) -> list[Finding]:
+    """Graded and answer cells without an id, or with one that another cell of the assignment has."""
+    first: dict[str, ReleasedCell] = {}
+    found = []
+    for cell in (cell for cells in assignment.notebooks.values() for cell in cells):
+        if cell.id is None:
+            if cell.role is not Role.plain:
+                text = f"this {cell.role.value} cell has no grade_id. Give it one in JupyterLab's “Create Assignment” panel."
+                found.append(_say("no id", cell, None, text))
+            continue
+        other = first.setdefault(cell.id, cell)
+        if other is not cell:
+            text = (
+                f"the grade_id {cell.id!r} is also that of cell {other.position} of {other.notebook}. "
+                "Ids are unique over all notebooks of an assignment: rename one."
+            )
+            found.append(_say("repeated id", cell, None, text))
+    return found
