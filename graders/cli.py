@@ -19,6 +19,7 @@ from rich.table import Table
 
 from graders import config
 from graders.errors import GradersError
+from graders.findings import Finding, Gate
 from graders.records import Flag, Report, Status
 
 out = Console(highlight=False, soft_wrap=True)
@@ -55,6 +56,10 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     release = commands.add_parser("release", help="source/ -> release/ and the gradebook")
     release.add_argument("assignments", nargs="+", metavar="A")
+    release.add_argument("--force-gate", metavar="REASON", help="release what the gate refuses; the reason is logged")
+    gate = commands.add_parser("gate", help="prove that an assignment grades well; writes .graders/gate/A.html")
+    gate.add_argument("assignments", nargs="+", metavar="A")
+    gate.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
     simulate = commands.add_parser("simulate", help="a synthetic class into submitted/")
     simulate.add_argument("assignment", metavar="A")
     simulate.add_argument("--students", type=int, default=24, metavar="N")
@@ -83,10 +88,67 @@ def _release(options: argparse.Namespace) -> int:
 
     settings = config.load(options.course)
     for name in options.assignments:
-        found = releasing.release(settings, name)
+        found = releasing.release(settings, name, force=options.force_gate)
+        _print_findings(found.findings)
+        if found.reference is None:
+            out.print(f"{name}: released, but its solution fails, so nothing handed in for it can be graded.")
+            continue
         checks = sum(len(one) for one in found.reference.checks.values())
         out.print(f"{name}: released; its solution passes all {checks} checks. Students receive {found.folder}.")
+        out.print(f"This was the quick part of the gate; all of it is: graders gate {name}")
     return 0
+
+
+def _gate(options: argparse.Namespace) -> int:
+    from graders.results import gatepage
+    from graders.run import gating
+
+    settings = config.load(options.course)
+    refused = 0
+    for name in options.assignments:
+        with err.status(f"{name}: …") as status:
+            made = gating.gate(
+                settings, name, options.jobs, tell=lambda step, name=name: status.update(f"{name}: {step} …")
+            )
+        page = gatepage.write(settings.course, made)
+        _print_gate(made)
+        verdict = f"refused for {len(made.refused)} reasons" if made.refused else "the gate is open"
+        out.print(f"{name}: {verdict}, {len(made.warnings)} warnings. The page: {page}", markup=False)
+        refused += bool(made.refused)
+    return 1 if refused else 0
+
+
+def _print_gate(made: Gate) -> None:
+    _print_findings(made.findings)
+    table = Table("group", "looked at", "refused", "warnings", title=f"Gate of {made.assignment}", title_justify="left")
+    for group, what in made.ran.items():
+        own = [one for one in made.findings if one.group == group]
+        refused = sum(one in made.refused for one in own)
+        table.add_row(group, what, str(refused), str(len(own) - refused))
+    out.print(table)
+    if made.score is None:
+        return
+    table = Table("exercise", "check", "notices", "alone", title="Wrong answers", title_justify="left")
+    for one in made.checks:
+        table.add_row(one.exercise, one.title, str(one.killed), str(one.alone))
+    out.print(table)
+    for figures in made.exercises:
+        left = figures.tried - figures.killed - figures.equivalent
+        out.print(
+            f"{figures.exercise}: {figures.tried} wrong answers, {figures.killed} noticed, {left} got full marks, "
+            f"{figures.equivalent} explained as right."
+        )
+    for survivor in made.survivors:
+        if not survivor.reason:
+            told = "\n".join(f"    {line}" for line in survivor.diff.splitlines())
+            out.print(f"Not noticed in {survivor.cell}: {survivor.what}\n{told}", markup=False)
+    out.print(f"Mutation score: {made.score:.1%}")
+
+
+def _print_findings(findings: Sequence[Finding]) -> None:
+    for one in findings:
+        where = f"{one.where}: " if one.where else ""
+        out.print(f"{one.level.value}: [{one.rule}] {where}{one.text}", markup=False)
 
 
 def _simulate(options: argparse.Namespace) -> int:
@@ -279,6 +341,7 @@ def _progress(total: int, hidden: bool) -> Iterator[Callable[[], None]]:
 
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "release": _release,
+    "gate": _gate,
     "simulate": _simulate,
     "grade": _grade,
     "feedback": _feedback,

@@ -10,7 +10,7 @@ import difflib
 from pathlib import Path
 
 import msgspec
-from traitlets import Dict, Enum, Int, TraitError, Unicode
+from traitlets import Dict, Enum, Float, Int, TraitError, Unicode
 from traitlets.config import Config, Configurable
 from traitlets.config.loader import PyFileConfigLoader
 
@@ -31,6 +31,9 @@ class Graders(Configurable):
     output_bytes = Int(200_000, min=1_000, help="per cell, head and tail kept").tag(config=True)
     processes = Int(64, min=16, help="scaled up where the machine has many cores").tag(config=True)
     answers = Unicode("tests/answers", help="folder of known answers").tag(config=True)
+    mutation_floor = Float(
+        None, allow_none=True, min=0, max=1, help="the share of wrong answers that the tests must notice, or no floor"
+    ).tag(config=True)
     targets = Dict(help="named places to run").tag(config=True)
 
 
@@ -49,6 +52,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     output_bytes: int
     processes: int
     answers: Path
+    mutation_floor: float | None
     targets: dict[str, dict[str, object]]
 
 

@@ -1,6 +1,6 @@
 """Known answers: what students typically write, and the points that each should get.
 
-Comes in: TOML files of `c.Graders.answers`. Goes out: `KnownAnswer`s and `Hostile`s. Must not: run any of them.
+Comes in: TOML files of `c.Graders.answers`. Goes out: `KnownAnswer`s, `Hostile`s and `Equivalent`s. Must not: run any of them.
 """
 
 from __future__ import annotations
@@ -37,6 +37,14 @@ class Hostile(Record):
     cells: dict[str, str]
 
 
+class Equivalent(Record):
+    """Why a mutant that the tests let pass is a right answer: lines of its `diff`, and the reason."""
+
+    exercise: str
+    diff: str
+    reason: str
+
+
 def known_answers(folder: Path) -> tuple[KnownAnswer, ...]:
     """Every known answer of one assignment, in the order of the files."""
     found = []
@@ -54,6 +62,13 @@ def hostile(folder: Path) -> tuple[Hostile, ...]:
     return tuple(_convert(path, entry, Hostile) for entry in entries)
 
 
+def equivalent(folder: Path) -> tuple[Equivalent, ...]:
+    """The mutants of one assignment that are explained."""
+    path = folder / "equivalent.toml"
+    entries = _read(path).get("mutant", []) if path.is_file() else []
+    return tuple(_convert(path, entry, Equivalent) for entry in entries)
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text())
@@ -61,11 +76,13 @@ def _read(path: Path) -> dict[str, Any]:
         raise CourseError(f"{path} is not TOML: {error}.") from None
 
 
-_Kind = TypeVar("_Kind", KnownAnswer, Hostile)
+_Kind = TypeVar("_Kind", KnownAnswer, Hostile, Equivalent)
 
 
 def _convert(path: Path, entry: dict[str, object], kind: type[_Kind]) -> _Kind:
     try:
         return msgspec.convert(entry, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise CourseError(f"{path}: the entry {entry.get('name')!r} is not a known answer: {error}.") from None
+        raise CourseError(
+            f"{path}: the entry {entry.get('name') or entry.get('diff')!r} is not as it should be: {error}."
+        ) from None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -108,10 +109,8 @@ def _strings(value: object) -> Iterator[str]:
     """Texts below a JSON value; a list of texts is one, and what is base64 is also read as what it encodes."""
     if isinstance(value, str):
         yield _ANSI.sub("", value)
-        try:
+        with contextlib.suppress(binascii.Error, ValueError):
             yield base64.b64decode(value, validate=True).decode(errors="replace") if len(value) > _LONG else ""
-        except (binascii.Error, ValueError):
-            pass
     elif isinstance(value, list) and value and all(isinstance(one, str) for one in value):
         yield _ANSI.sub("", "".join(value))
     elif isinstance(value, (list, dict)):

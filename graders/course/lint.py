@@ -17,17 +17,20 @@ from graders.findings import Finding, Level
 from graders.records import Assignment, Record, ReleasedCell, Role
 
 _SHELL = {"get_ipython", "display", "In", "Out", "exit", "quit", "_", "__", "___", "_i", "_ih", "_oh"}
+_ANYWHERE = {"seal: no Python", "seal: nowhere", "seal: unknown to students"}  # true of tests in the kernel too
 _COMPARING = re.compile(r"(expect|assert_\w+|assert[A-Z]\w*|allclose|isclose|array_equal|array_equiv)$")
 
 
-def lint(assignment: Assignment) -> list[Finding]:
-    """Everything that can be said about an assignment without running it."""
+def lint(assignment: Assignment, sealed: bool = True) -> list[Finding]:
+    """Everything that can be said about an assignment without running it; `sealed` is whether tests run apart."""
     modules = [path.removesuffix(".py").partition("/")[0] for path in assignment.files if path.endswith(".py")]
     found = _repeated_ids(assignment)
+    for path, data in assignment.files.items():
+        found += markers.of_text(data.decode(errors="replace"), path, "") if path.endswith(".py") else []
     for cells in assignment.notebooks.values():
         for cell in cells:
             found += markers.of_cell(cell)
-        found += seal(cells, modules)
+        found += [one for one in seal(cells, modules) if sealed or one.rule in _ANYWHERE]
         for cell in _tests(cells):
             found += _points(cell)
             found += stability.unstable(cell)
@@ -99,7 +102,9 @@ def _unreachable(cell: ReleasedCell, tree: ast.Module, candidate: set[str], know
     for name in wanted:
         line = _line(tree, name)
         if name in _SHELL and name not in known.binders:
-            what = "a magic or shell command" if name == "get_ipython" and line and name not in cell.source else repr(name)
+            what = (
+                "a magic or shell command" if name == "get_ipython" and line and name not in cell.source else repr(name)
+            )
             text = (
                 f"this test uses {what}, which exists in a notebook's shell only; a test runs outside of it. "
                 "Write it in plain Python, with what it needs in this cell."
@@ -183,9 +188,7 @@ def _taken_away(cell: ReleasedCell, tree: ast.Module, known: _Known) -> list[Fin
     return found
 
 
-def _needed_later(
-    cell: ReleasedCell, tree: ast.Module, later: Sequence[ReleasedCell], known: _Known
-) -> list[Finding]:
+def _needed_later(cell: ReleasedCell, tree: ast.Module, later: Sequence[ReleasedCell], known: _Known) -> list[Finding]:
     """Names that a test binds and a later cell that is no test reads: tests do not run where that cell runs."""
     own = bound(tree) - set(known.binders)
     found = []

@@ -49,9 +49,7 @@ _DRAWN = (
     "wanted value in this cell from the same draw."
 )
 _TIMED = "a time decides here; another machine is slower. Compare counts, such as operations(f, x), or record times without judging."
-_PRINTED = (
-    "the text of a jaxpr or of HLO is compared; it changes with each JAX. Compare values, or counts with operations(f, x)."
-)
+_PRINTED = "the text of a jaxpr or of HLO is compared; it changes with each JAX. Compare values, or counts with operations(f, x)."
 
 
 def _warn(cell: ReleasedCell, rule: str, line: int, text: str) -> Finding:

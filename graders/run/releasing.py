@@ -1,45 +1,90 @@
-"""Release an assignment: first its solution must pass, then nbgrader writes what students receive.
+"""Release an assignment: the quick part of the gate must hold, then students receive what nbgrader writes.
 
-Comes in: settings and a name. Goes out: `Released`. Must not: print, or leave a release that shows what is hidden.
+Comes in: settings and a name. Goes out: `Released`. Must not: print, or leave a release that the gate refuses.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
 from graders.config import Settings
+from graders.course.lint import lint
 from graders.course.notebooks import read_assignment
-from graders.course.reference import establish, run_solution
-from graders.course.release import generate, leaks
+from graders.course.release import generate
 from graders.errors import CourseError
+from graders.findings import Finding, Level
 from graders.records import Record, Reference
-from graders.run import pipeline
+from graders.run import gating, pipeline
 
 
 class Released(Record):
-    """What a release made."""
+    """What a release made. `reference` is None when it was forced although the solution fails; such a release cannot be graded."""
 
     folder: Path
-    reference: Reference
+    reference: Reference | None
+    findings: tuple[Finding, ...] = ()
 
 
-def release(settings: Settings, name: str, isolation: str | None = None) -> Released:
-    """Release one assignment.
+def release(settings: Settings, name: str, isolation: str | None = None, force: str | None = None) -> Released:
+    """Release one assignment. `force` is the reason why it is released although the gate refuses it; that is logged.
 
     Raises:
-        CourseError: the solution fails its own tests, a hidden line would be released, or nbgrader refuses.
+        CourseError: the gate refuses it, or nbgrader does. What was released before stays.
     """
     conditions = pipeline.conditions_of(settings, isolation)
+    source, target = settings.course / "source" / name, settings.course / "release" / name
+    author = read_assignment(settings.course, name, released=False)
     with pipeline.new_zygote() as zygote:
-        run_solution(read_assignment(settings.course, name, released=False), conditions, zygote)
-        generate(settings.course, settings.course_id, name)
-        assignment = read_assignment(settings.course, name)
-        shown = leaks(assignment)
-        if shown:
-            shutil.rmtree(settings.course / "release" / name)
-            raise CourseError(
-                f"{name!r} was not released, since it would show what is hidden:\n  " + "\n  ".join(shown)
-            )
-        reference = establish(settings.course, assignment, conditions, zygote)
-    return Released(settings.course / "release" / name, reference)
+        wrong = gating.reference(author, conditions, zygote, 1, 1, kernel=False)
+        found = lint(author, conditions.sealed) + wrong
+        _refuse(name, found, force)
+        kept = _keep(target, settings.course / ".graders" / "gate" / f"{name}.before")
+        try:
+            generate(settings.course, settings.course_id, name)
+            assignment = read_assignment(settings.course, name)
+            after, known = gating.released(settings.course, source, assignment, conditions, zygote, not wrong)
+            found += [one for one in after if one not in found]
+            _refuse(name, found, force)
+        except BaseException:
+            shutil.rmtree(target, ignore_errors=True)
+            if kept:
+                shutil.copytree(kept, target)
+            raise
+    refused = [one for one in found if one.level is Level.error]
+    if refused and force:
+        log(settings.course, name, force, refused)
+    return Released(target, known, tuple(found))
+
+
+def log(course: Path, name: str, reason: str, refused: list[Finding]) -> None:
+    """Note that an assignment was released against the gate: when, why, and what was refused."""
+    path = course / ".graders" / "gate" / "log.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    told = [f"[{one.rule}] {one.where}: {one.text}" for one in refused]
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    with path.open("a") as stream:
+        line = {"time": now, "assignment": name, "reason": reason, "refused": told}
+        stream.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def _refuse(name: str, found: list[Finding], force: str | None) -> None:
+    told = gating.refusals(found)
+    if told and not force:
+        raise CourseError(
+            f"{name!r} was not released:\n  {told}\n"
+            f"Next step: mend this, then release again; graders gate {name} tries everything. "
+            "To release it all the same: --force-gate REASON, which is logged."
+        )
+
+
+def _keep(target: Path, aside: Path) -> Path | None:
+    """A copy of what was released before."""
+    shutil.rmtree(aside, ignore_errors=True)
+    if not target.is_dir():
+        return None
+    aside.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(target, aside)
+    return aside
