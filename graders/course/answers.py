@@ -38,7 +38,7 @@ class Hostile(Record):
 
 
 class Equivalent(Record):
-    """Why a mutant that the tests let pass is a right answer: lines of its `diff`, and the reason."""
+    """Why a mutant that the tests let pass is a right answer: its `diff` as the gate shows it, and the reason."""
 
     exercise: str
     diff: str

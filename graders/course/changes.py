@@ -10,7 +10,7 @@ import ast
 import copy
 from collections.abc import Callable, Iterator
 
-Edit = Callable[[ast.AST], None]
+Edit = Callable[[ast.AST], ast.expr | None]  # changes the node, or returns what stands in its place
 Edits = Iterator[tuple[str, Edit]]
 
 _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -46,16 +46,17 @@ def edits(node: ast.AST) -> Edits:
 def setting(**fields: object) -> Edit:
     """An edit that gives a node other fields."""
 
-    def edit(node: ast.AST) -> None:
+    def edit(node: ast.AST) -> ast.expr | None:
         for name, value in fields.items():
             setattr(node, name, copy.deepcopy(value))
+        return None
 
     return edit
 
 
 def becoming(other: ast.expr) -> Edit:
-    """An edit by which a call becomes another expression: a node cannot replace itself, so it calls the identity."""
-    return setting(func=ast.parse("lambda _same: _same", mode="eval").body, args=[other], keywords=[])
+    """An edit by which an expression becomes another one."""
+    return lambda node: copy.deepcopy(other)
 
 
 def _expression(text: str, **parts: ast.expr) -> ast.expr:
@@ -166,9 +167,10 @@ def _arguments(node: ast.AST) -> Edits:
 
 
 def _keyword(name: str, value: ast.expr) -> Edit:
-    def edit(node: ast.AST) -> None:
+    def edit(node: ast.AST) -> ast.expr | None:
         assert isinstance(node, ast.Call)
         next(one for one in node.keywords if one.arg == name).value = copy.deepcopy(value)
+        return None
 
     return edit
 

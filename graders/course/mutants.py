@@ -98,8 +98,23 @@ def _changes(tree: ast.Module, places: set[int]) -> Iterator[tuple[str, ast.Modu
     for index, node in enumerate(ast.walk(tree)):
         for what, edit in changes.edits(node) if id(node) in places else ():
             fresh = copy.deepcopy(tree)
-            edit(next(one for number, one in enumerate(ast.walk(fresh)) if number == index))
+            twin = next(one for number, one in enumerate(ast.walk(fresh)) if number == index)
+            instead = edit(twin)
+            if instead is not None:
+                _Replaced(twin, instead).visit(fresh)
             yield what, fresh
+
+
+class _Replaced(ast.NodeTransformer):
+    """One node replaced by another."""
+
+    def __init__(self, node: ast.AST, instead: ast.expr) -> None:
+        self.node = node
+        self.instead = instead
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        """The node that stands there now."""
+        return self.instead if node is self.node else self.generic_visit(node)
 
 
 def _hard_coded(tree: ast.Module, wanted: set[str], visible: str) -> Iterator[tuple[str, ast.Module]]:

@@ -153,6 +153,7 @@ def _submitted_cell(cell: RawCell) -> SubmittedCell:
 
 def _pair(source: Path, release: Path) -> tuple[ReleasedCell, ...]:
     author, released = _author_cells(source), _author_cells(release)
+    author = _with_header(author, released)
     if len(author) != len(released):
         raise CourseError(
             f"{release} does not have the cells of {source}. Next step: graders release {source.parent.name}."
@@ -161,6 +162,19 @@ def _pair(source: Path, release: Path) -> tuple[ReleasedCell, ...]:
         _released_cell(source.stem, position, one, other)
         for position, (one, other) in enumerate(zip(author, released, strict=True))
     )
+
+
+def _with_header(author: tuple[RawCell, ...], released: tuple[RawCell, ...]) -> tuple[RawCell, ...]:
+    """The author's cells between those that nbgrader's IncludeHeaderFooter put around them at release."""
+
+    def names(cells: tuple[RawCell, ...]) -> list[object]:
+        return [(cell.cell_type, cell.nbgrader.get("grade_id")) for cell in cells]
+
+    for start in range(len(released) - len(author) + 1):
+        end = start + len(author)
+        if names(released[start:end]) == names(author):
+            return (*released[:start], *author, *released[end:])
+    return author
 
 
 def _author_cells(path: Path) -> tuple[RawCell, ...]:

@@ -141,7 +141,12 @@ def _failed(check: CheckResult) -> bool:
 
 
 def _reason(explained: Sequence[Equivalent], exercise: str, mutant: Mutant) -> str:
-    return next((one.reason for one in explained if one.exercise == exercise and one.diff.strip() in mutant.diff), "")
+    return next((one.reason for one in explained if one.exercise == exercise and _same(one.diff, mutant.diff)), "")
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two diffs are the same, white space apart. A part is not enough: it might also stand in a worse mutant."""
+    return one.split() == other.split()
 
 
 def _figures(
@@ -185,10 +190,10 @@ def _stale(explained: Sequence[Equivalent], survivors: Sequence[Survivor]) -> li
             "",
             one.exercise,
             None,
-            f"no survivor holds {one.diff!r}. Remove it.",
+            f"no survivor has the diff {one.diff!r}. Remove it.",
         )
         for one in explained
-        if not any(s.exercise == one.exercise and one.diff.strip() in s.diff for s in survivors)
+        if not any(s.exercise == one.exercise and _same(one.diff, s.diff) for s in survivors)
     ]
 
 
