@@ -72,9 +72,9 @@ def secret_lines(cell: ReleasedCell) -> set[str]:
 
 
 def _telling(lines: Iterable[str]) -> set[str]:
-    """Lines that give something away: not short, and no import."""
+    """Lines that give something away: not short, no import, and no head of a definition, which the task may well state."""
     stripped = (line.strip() for line in lines)
-    return {one for one in stripped if len(one) >= _SHORTEST and not re.match(r"(import|from) [\w.]+", one)}
+    return {one for one in stripped if len(one) >= _SHORTEST and not re.match(r"(import|from|def|class) \w|@", one)}
 
 
 def _shown(text: str, secrets: Mapping[str, Origin], loose: bool) -> list[str]:

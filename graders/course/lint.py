@@ -90,9 +90,8 @@ def _line(tree: ast.AST, name: str) -> int | None:
 
 
 def _not_python(cell: ReleasedCell) -> list[Finding]:
-    if cell.role is not Role.test or cell.cell_type != "code":
-        return []
-    return [_say("no Python", cell, None, "this test cell is not Python, so it cannot run. Mend its syntax.")]
+    text = "this test cell is not Python, so it cannot run. Mend its syntax."
+    return [_say("no Python", cell, None, text)] if _tests([cell]) else []
 
 
 def _unreachable(cell: ReleasedCell, tree: ast.Module, candidate: set[str], known: _Known) -> list[Finding]:
@@ -213,10 +212,8 @@ def _points(cell: ReleasedCell) -> list[Finding]:
     if tree is None or not calls or len(calls) != len(_checks(tree)):
         return []
     total = sum(calls, Decimal(0))
-    if total == cell.points:
-        return []
     text = f"the checks of this cell are worth {total} points and the cell {cell.points}. Make the two the same."
-    return [_say("points", cell, None, text)]
+    return [_say("points", cell, None, text)] if total != cell.points else []
 
 
 def _checks(tree: ast.Module) -> list[Decimal | None]:

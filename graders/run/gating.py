@@ -62,17 +62,23 @@ def gate(
             return Gate(name, author.sha256, started, ran, tuple(found))
         after, known = released(home, settings.course / "source" / name, assignment, conditions, zygote, not wrong)
         found += [one for one in after if one not in found]
-    ran |= {"leaks": "every text of every released file", "seal": "the text of every cell", "stability": "every test"}
-    made = Gate(name, assignment.sha256, started, ran, tuple(found))
-    if known is None:
-        return made
-    conditions = msgspec.structs.replace(conditions, cell_timeout_s=min(conditions.cell_timeout_s, TRIAL_CELL_S))
-    course = Course(assignment, known, with_caches(conditions, home, assignment), settings.examine)
-    place = proofs.Place(home, settings.course / "source" / name, settings.answers / name, workers)
-    tell("trying the known answers")
-    made = proofs.known_answers(made, place, course)
-    tell("trying wrong answers made from the solution")
-    return proofs.mutation(made, place, course, settings.mutation_floor)
+        ran |= {
+            "leaks": "every text of every released file",
+            "seal": "the text of every cell",
+            "stability": "every test",
+        }
+        made = Gate(name, assignment.sha256, started, ran, tuple(found))
+        if known is None:
+            return made
+        hasty = min(conditions.cell_timeout_s, TRIAL_CELL_S)
+        conditions = msgspec.structs.replace(with_caches(conditions, home, assignment), cell_timeout_s=hasty)
+        course = Course(assignment, known, conditions, settings.examine)
+        source, kept = settings.course / "source" / name, settings.answers / name
+        place = trials.Place(home, source, kept, workers, zygote)
+        tell("trying the known answers")
+        made = proofs.known_answers(made, place, course)
+        tell("trying wrong answers made from the solution")
+        return proofs.mutation(made, place, course, settings.mutation_floor)
 
 
 def reference(

@@ -7,7 +7,6 @@ a test's text; only what tests do to answers counts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 
@@ -16,20 +15,11 @@ from graders.course.answers import Equivalent, KnownAnswer
 from graders.course.mutants import Mutant, mutants
 from graders.exam.ownership import owners, parse, read
 from graders.findings import CheckFigures, ExerciseFigures, Finding, Gate, Level, Survivor
-from graders.records import Assignment, CheckResult, ExerciseResult, Outcome, Record, Role
+from graders.records import Assignment, CheckResult, ExerciseResult, Outcome, Role
 from graders.results.hints import student_reads
 from graders.run import trials
 from graders.run.pipeline import Course
-from graders.run.trials import Exercise, Trial, Tried
-
-
-class Place(Record):
-    """Where trials are made: the folder with the release, the author's files, the known answers, how many at a time."""
-
-    home: Path
-    source: Path
-    answers: Path
-    workers: int
+from graders.run.trials import Exercise, Place, Trial, Tried
 
 
 def known_answers(made: Gate, place: Place, course: Course) -> Gate:
@@ -40,11 +30,11 @@ def known_answers(made: Gate, place: Place, course: Course) -> Gate:
     found = [_lost(one) for one in known if one.cell not in by_cell]
     here = [one for one in known if one.cell in by_cell]
     tests = [Trial(by_cell[one.cell], str(number), {one.cell: one.source}) for number, one in enumerate(here)]
-    for done in trials.tried(place.home, place.source, course, tests, exercises, place.workers):
+    for done in trials.tried(place, course, tests, exercises):
         found += _compare(here[int(done.trial.name)], done.results)
     attacks = answers.hostile(place.answers)
     jobs = [trials.job(place.home, place.source, course.assignment, one.name, one.cells) for one in attacks]
-    reports = trials.reports_of(jobs, course, place.workers)
+    reports = trials.reports_of(place, jobs, course)
     for one in attacks:
         score = reports[one.name].score
         if score != one.total:
@@ -91,7 +81,7 @@ def mutation(made: Gate, place: Place, course: Course, floor: float | None) -> G
         Trial(exercise.id, str(number), {cell: mutant.source})
         for number, ((cell, mutant), exercise) in enumerate(pairs)
     ]
-    done = trials.tried(place.home, place.source, course, tests, exercises, place.workers)
+    done = trials.tried(place, course, tests, exercises)
     kills = {int(one.trial.name): _noticing(one) for one in done}
     explained = answers.equivalent(place.answers)
     survivors = [

@@ -14,11 +14,14 @@ from pathlib import Path
 from graders.course.notebooks import read_files, released_notebook
 from graders.course.simulate import notebook_with, reference_answers
 from graders.exam.ownership import bound, parse, read
+from graders.kernels.nursery import Zygote
 from graders.records import Assignment, ExerciseResult, Record, ReleasedCell, Report, Role
 from graders.results.folders import hash_files
 from graders.results.judging import with_answers
-from graders.run import executors
+from graders.run import executors, pipeline
 from graders.run.pipeline import Course, Job
+
+_WORTH = 4  # submissions for each worker: to start one costs as much as to examine that many
 
 
 class Exercise(Record):
@@ -33,6 +36,16 @@ class Exercise(Record):
     def id(self) -> str:
         """The grade_id of its first test, under which points are reported."""
         return self.tests[0].id or ""
+
+
+class Place(Record):
+    """Where trials are made: the folder with the release, the author's files, the known answers, and by whom."""
+
+    home: Path
+    source: Path
+    answers: Path
+    workers: int
+    zygote: Zygote
 
 
 class Trial(Record):
@@ -82,32 +95,28 @@ def batches(trials: Sequence[Trial], known: Sequence[Exercise]) -> list[tuple[Tr
     return [*rows, *((one,) for one in trials if one.exercise in apart)]
 
 
-def tried(
-    home: Path, source: Path, course: Course, trials: Sequence[Trial], known: Sequence[Exercise], workers: int
-) -> list[Tried]:
-    """Try every trial. `home` holds the release, `source` the author's files."""
+def tried(place: Place, course: Course, trials: Sequence[Trial], known: Sequence[Exercise]) -> list[Tried]:
+    """Try every trial."""
     rows = batches(trials, known)
+    texts = [{cell: text for one in row for cell, text in one.cells.items()} for row in rows]
     jobs = [
-        job(home, source, course.assignment, f"trial-{number}", cells)
-        for number, cells in enumerate({k: v for one in row for k, v in one.cells.items()} for row in rows)
+        job(place.home, place.source, course.assignment, f"trial-{number}", cells) for number, cells in enumerate(texts)
     ]
-    reports = reports_of(jobs, course, workers)
+    reports = reports_of(place, jobs, course)
     tests = {exercise.id: {test.id for test in exercise.tests} for exercise in known}
-    found = []
-    for number, row in enumerate(rows):
-        report = reports[f"trial-{number}"]
-        for one in row:
-            own = tuple(result for result in report.exercises if result.id in tests[one.exercise])
-            found.append(Tried(one, own))
-    return found
+    return [
+        Tried(one, tuple(result for result in reports[f"trial-{number}"].exercises if result.id in tests[one.exercise]))
+        for number, row in enumerate(rows)
+        for one in row
+    ]
 
 
-def reports_of(jobs: Sequence[Job], course: Course, workers: int) -> dict[str, Report]:
-    """The reports of made-up submissions by their name."""
-    if not jobs:
-        return {}
-    done = executors.local(iter(jobs), course, max(1, min(workers, len(jobs))))
-    return {one.report.student: one.report for one in done}
+def reports_of(place: Place, jobs: Sequence[Job], course: Course) -> dict[str, Report]:
+    """The reports of made-up submissions by their name; few of them go through the zygote that is there already."""
+    workers = min(place.workers, len(jobs) // _WORTH)
+    if workers <= 1:
+        return {one.student: pipeline.grade(one, course, place.zygote).report for one in jobs}
+    return {one.report.student: one.report for one in executors.local(iter(jobs), course, workers)}
 
 
 def job(home: Path, source: Path, assignment: Assignment, name: str, cells: Mapping[str, str] | None) -> Job:
