@@ -70,15 +70,21 @@ def gate(
         made = Gate(name, assignment.sha256, started, ran, tuple(found))
         if known is None:
             return made
-        hasty = min(conditions.cell_timeout_s, TRIAL_CELL_S)
-        conditions = msgspec.structs.replace(with_caches(conditions, home, assignment), cell_timeout_s=hasty)
-        course = Course(assignment, known, conditions, settings.examine)
-        source, kept = settings.course / "source" / name, settings.answers / name
-        place = trials.Place(home, source, kept, workers, zygote)
-        tell("trying the known answers")
-        made = proofs.known_answers(made, place, course)
-        tell("trying wrong answers made from the solution")
-        return proofs.mutation(made, place, course, settings.mutation_floor)
+        course = Course(assignment, known, with_caches(conditions, home, assignment), settings.examine)
+        place = trials.Place(home, settings.course / "source" / name, settings.answers / name, workers, zygote)
+        return _tried(made, place, course, settings.mutation_floor, tell)
+
+
+def _tried(made: Gate, place: trials.Place, course: Course, floor: float | None, tell: Tell) -> Gate:
+    """Known answers, then mutants."""
+    hasty = min(course.conditions.cell_timeout_s, TRIAL_CELL_S)
+    course = msgspec.structs.replace(
+        course, conditions=msgspec.structs.replace(course.conditions, cell_timeout_s=hasty)
+    )
+    tell("trying the known answers")
+    made = proofs.known_answers(made, place, course)
+    tell("trying wrong answers made from the solution")
+    return proofs.mutation(made, place, course, floor)
 
 
 def reference(

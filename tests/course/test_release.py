@@ -78,7 +78,7 @@ LEAKING = notebook(
     locked("note", "# for example: assert treble(7) == 21\npass"),
     locked("helper", "def treble_by_hand(x):\n    return x + x + x"),
     answer("t", "def treble(x):\n    return x + x + x"),
-    hidden("t-test", "assert treble(7) == treble_by_hand(7)", 1),
+    hidden("t-test", "assert treble(7) == 7 + 7 + 7", 1),
 )
 
 
