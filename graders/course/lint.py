@@ -67,9 +67,7 @@ def seal(cells: Sequence[ReleasedCell], modules: Iterable[str]) -> list[Finding]
                 *_taken_away(cell, tree, known),
                 *_needed_later(cell, tree, cells[position + 1 :], known),
             ]
-        anything = anything or any(
-            isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(tree)
-        )
+        anything = anything or "import *" in ast.unparse(tree)
         for name in bound(tree):
             binders.setdefault(name, set()).add(cell.role)
     return found

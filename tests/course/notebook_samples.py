@@ -30,8 +30,8 @@ def locked(id: str, source: str) -> dict[str, Any]:
 
 
 def answer(id: str, source: str) -> dict[str, Any]:
-    """An answer cell; all of `source` is the solution."""
-    return cell(id, f"### BEGIN SOLUTION\n{source}\n### END SOLUTION", solution=True)
+    """An answer cell; all of `source` is the solution, and the visible text names what is asked for."""
+    return cell(id, f"# {id}\n### BEGIN SOLUTION\n{source}\n### END SOLUTION", solution=True)
 
 
 def hidden(id: str, source: str, points: int, visible: str = "") -> dict[str, Any]:
