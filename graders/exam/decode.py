@@ -32,6 +32,8 @@ class Decoder:
         self._heap = message.heap
         self._values: dict[int, Any] = {}
         self._open: set[int] = set()
+        for key in message.gone:
+            tables.forget(key)
         for index in message.changes:
             self._guarded(self._change, index)
 

@@ -115,16 +115,19 @@ class Peer:
 
     def _frame(self, body: Callable[[Encoder], wire.Ask | wire.Done | wire.Raised], news: bool = True) -> bytes:
         """A message with all that changed here, if `news`. When it cannot be made, nothing counts as told."""
-        encoder, watched = Encoder(self.tables), dict(self._watched)
+        self.tables.prune()
+        encoder, watched, gone = Encoder(self.tables), dict(self._watched), self.tables.gone
         try:
             changes = encoder.changes() if news else []
             made = body(encoder)
             rebound = self._rebound(encoder) if news else {}
-            return wire.encode(wire.Message(made, encoder.heap, changes, rebound))
+            frame = wire.encode(wire.Message(made, encoder.heap, changes, rebound, gone))
         except BaseException:
             self.tables.undo()
             self._watched = watched
             raise
+        self.tables.gone = []
+        return frame
 
     def _send(self, frame: bytes) -> None:
         try:

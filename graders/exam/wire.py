@@ -87,13 +87,15 @@ class Raised(msgspec.Struct, frozen=True, tag="raised"):
 class Message(msgspec.Struct, frozen=True):
     """One frame: the heap, what changed since the last frame, and what is asked or answered.
 
-    `changes` are containers (heap indices of nodes with a key), `rebound` watched names with their new values.
+    `changes` are containers (heap indices of nodes with a key), `rebound` watched names with their new values, `gone`
+    keys of containers that the sender no longer holds.
     """
 
     body: Ask | Done | Raised
     heap: Annotated[list[Value], Meta(max_length=MAX_NODES)] = []
     changes: Items = []
     rebound: dict[Name, Index] = {}
+    gone: Annotated[list[Identity], Meta(max_length=MAX_NODES)] = []
 
 
 _encoder = msgspec.msgpack.Encoder()

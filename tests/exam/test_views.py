@@ -733,3 +733,64 @@ def test_keys_of_every_kind_survive_a_call(candidates):
     assert made == {(1, (2,)): None, True: [1], None: {}, 1.5: ()}
     assert back(lambda: collections.Counter("aab")) == collections.Counter(a=2, b=1)
     assert back(lambda: collections.deque([1, 2])) == collections.deque([1, 2])
+
+
+REMEMBERS = """
+    kept = []
+
+    def keep(given):
+        kept.append(given)
+        return sum(given)
+
+    def give(index):
+        return kept[index]
+
+    def change(index):
+        kept[index].append(100)
+
+    def fresh():
+        return [1, 2]
+
+    table = np.zeros(5_000_000)
+
+    def touch(index):
+        table[index] = 7.0
+"""
+
+
+def test_many_calls_with_fresh_containers_cost_no_more_each(candidate):
+    """Lists that nobody holds any more are let go of on both sides: the thousandth call is as quick as the first."""
+    student = candidate(REMEMBERS.replace("kept.append(given)", "pass"))
+    keep, fresh = student["keep"], student["fresh"]
+    for n in range(1000):
+        assert keep([n, 1]) == n + 1
+        assert fresh() == [1, 2]
+    assert len(student.peer.tables.shared) < 10
+
+
+def test_a_container_that_one_side_let_go_of_is_the_other_s_own(candidate):
+    """A list that a test passed and dropped lives on where student code kept it, and comes back with all that happened to it."""
+    student = candidate(REMEMBERS)
+    for n in range(3):
+        student["keep"]([n])
+    held = [10]
+    student["keep"](held)
+    student["change"](0)
+    student["change"](3)
+    assert student["give"](0) == [0, 100]
+    assert student["give"](3) is held
+    assert held == [10, 100]
+    assert student["kept"] == [[0, 100], [1], [2], held]
+
+
+def test_a_large_array_beside_the_test_stays_in_step(candidate):
+    """One element of a 40 MB array of the student is seen changed, and one that the test changes is seen by the student."""
+    student = candidate(REMEMBERS)
+    held = student.names("table", "touch")
+    table = held["table"]
+    held["touch"](4_999_999)
+    assert (table[4_999_999], table[:4_999_999].any()) == (7.0, False)
+    table[3] = 1.0
+    held["touch"](0)
+    assert table[[0, 3]].tolist() == [7.0, 1.0]
+    assert float(student["table"].sum()) == 15.0

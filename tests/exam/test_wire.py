@@ -499,6 +499,7 @@ messages = st.builds(
     st.lists(any_node, max_size=6),
     indices,
     st.dictionaries(name, index, max_size=2),
+    st.lists(key, max_size=3),
 )
 
 
