@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sysconfig
 import tempfile
 from functools import cache
 from importlib.metadata import distributions
@@ -163,7 +164,11 @@ def environment_sha256() -> str:
 
     Read once for each process: it takes 0.2 s.
     """
-    installed = {f"{one.name.lower().replace('_', '-')}=={one.version}" for one in distributions() if one.name}
+    # not all of sys.path: setuptools puts a folder of its own copies there once something imports it
+    where = sorted({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
+    installed = {
+        f"{one.name.lower().replace('_', '-')}=={one.version}" for one in distributions(path=where) if one.name
+    }
     return hashlib.sha256(json.dumps(sorted(installed)).encode()).hexdigest()
 
 

@@ -415,7 +415,7 @@ def test_an_examiner_that_dies_costs_its_test_and_those_that_need_its_names(run:
     assert passed(found) == {"before", "c", "d"}
     assert {one.id: one.ended for one in found.tests if one.ended is not Ended.ok} == {
         "a-test": Ended.examiner_lost,
-        "b-test": Ended.examiner_lost,
+        "b-test": Ended.names_lost,
     }
     assert test_of(found, "b").reason
     assert all(cell.ended is Ended.ok for cell in found.cells)

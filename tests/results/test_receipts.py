@@ -161,3 +161,13 @@ def test_a_folder_hashes_like_its_files(tmp_path):
     assert plain != linked == receipts.hash_submission(tmp_path)
     os.mkfifo(tmp_path / "pipe")
     assert receipts.hash_submission(tmp_path) not in (plain, linked)
+
+
+def test_the_environment_is_the_same_whatever_was_imported(tmp_path, monkeypatch):
+    """A library that puts its own copies of others on sys.path does not make another environment."""
+    before = receipts.environment_sha256()
+    (tmp_path / "copied-9.dist-info").mkdir()
+    (tmp_path / "copied-9.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: copied\nVersion: 9\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    receipts.environment_sha256.cache_clear()
+    assert before == receipts.environment_sha256()
