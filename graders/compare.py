@@ -10,6 +10,8 @@ import itertools
 import re
 import sys
 from collections.abc import Iterable
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,7 @@ import numpy as np
 # the two halves are torch.testing.assert_close's defaults, the only widely used table that names bfloat16.
 _TOLERANCES = {8: (1.6e-2, 1e-5), 11: (1e-3, 1e-5), 24: (2e-5, 2e-5), 53: (1e-7, 1e-12)}
 _FLOAT8 = re.compile(r"float8_e\dm(\d)")
-_ATOMS = (bool, int, float, complex, str, bytes, bytearray, type(None), type(Ellipsis), range)
+_ATOMS = (bool, int, float, complex, str, bytes, bytearray, type(None), type(Ellipsis), range, Decimal, Fraction)
 _NUMBERS = (bool, int, float, complex)
 _SHOWN_CHARS = 600
 _SHOWN_ITEMS = 100
@@ -30,6 +32,8 @@ def difference(actual: Any, wanted: Any, rtol: float | None = None, atol: float 
     kind = type(wanted)
     if actual is wanted:
         return None
+    if kind is not type(actual):  # a fraction or decimal where a float was computed, or the other way round
+        actual, wanted = _as_float(actual), _as_float(wanted)
     if _is_numeric(wanted):
         return _numeric_difference(actual, wanted, rtol, atol)
     if issubclass(kind, (list, tuple)):
@@ -159,6 +163,14 @@ def _same_array(actual: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> b
     if actual.dtype.kind != wanted.dtype.kind or wanted.dtype.kind not in "SUmM":
         return False
     return bool(np.array_equal(actual, wanted, equal_nan=wanted.dtype.kind in "mM"))
+
+
+def _as_float(value: Any) -> Any:
+    exact = type(value) is Fraction or (type(value) is Decimal and value.is_finite())
+    try:
+        return float(value) if exact else value
+    except OverflowError:
+        return value
 
 
 def _equal(actual: Any, wanted: Any) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import collections
 import math
+from decimal import Decimal
+from fractions import Fraction
 
 import hypothesis.extra.numpy as hnp
 import jax
@@ -107,6 +109,15 @@ WINDOW = object()
         (jnp.bfloat16(1.01), 1.0, True),
         (np.float16(1.01), 1.0, False),
         (58.0, 55.0, False),
+        (Fraction(1, 3), Fraction(2, 6), True),
+        (Fraction(1, 3), Fraction(1, 4), False),
+        (Fraction(1, 3), 1 / 3, True),
+        (1 / 3, Fraction(1, 3), True),
+        (Decimal("0.1"), 0.1, True),
+        (Decimal("0.10"), Decimal("0.1"), True),
+        (Decimal("NaN"), 0.1, False),
+        (np.float32(1 / 3), Fraction(1, 3), True),
+        (Fraction(10**400), 1.0, False),
         (55, 55.0, True),
         (np.int32(55), 55, True),
         (np.int32(56), 55, False),

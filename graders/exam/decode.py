@@ -172,6 +172,7 @@ def _named_tuple_class(name: str, fields: tuple[str, ...]) -> Any:
 
 _BUILDERS: dict[type, Callable[[Decoder, Any, int], Any]] = {
     nodes.BigInt: lambda d, n, _: int(n.digits, 16),
+    nodes.Exact: lambda d, n, _: values.exact_value(n),
     nodes.Surrogates: lambda d, n, _: n.data.decode("utf-16-le", "surrogatepass"),
     nodes.Bytes: lambda d, n, _: n.data,
     nodes.Complex: lambda d, n, _: complex(n.real, n.imag),

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import jax
@@ -77,6 +79,8 @@ class Encoder:
             return self._array(value)
         if issubclass(kind, (bool, int, float, complex, str, bytes, type(None))):
             return _atom(value)
+        if kind in (Decimal, Fraction):
+            return nodes.Exact("Decimal" if kind is Decimal else "Fraction", values.exact_text(value))
         if issubclass(kind, (list, tuple, dict, set, frozenset, collections.deque)):
             return self._container(value)
         if issubclass(kind, (slice, range)):

@@ -206,7 +206,10 @@ def _split(source: str, filename: str) -> tuple[Any, Any]:
 def number(value: Any) -> Decimal | None:
     """The exact value of a finite real number, whatever type carries it; None for everything else, booleans included."""
     if isinstance(value, (np.generic, np.ndarray, jax.Array)):
-        value = value.item() if value.ndim == 0 and value.dtype.kind in "iufV" else None
+        plain = value.ndim == 0 and not jax.dtypes.issubdtype(value.dtype, jax.dtypes.extended)
+        value = value.item() if plain and value.dtype.kind in "iufV" else None
+    if isinstance(value, Decimal):
+        return value if value.is_finite() else None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     if isinstance(value, int):

@@ -32,6 +32,13 @@ class BigInt(Node, tag="I"):
     digits: Annotated[str, Meta(pattern="^-?0x[0-9a-f]+$", max_length=MAX_DIGITS)]
 
 
+class Exact(Node, tag="E"):
+    """A decimal or a fraction, as Python writes it."""
+
+    kind: Literal["Decimal", "Fraction"]
+    text: Annotated[str, Meta(max_length=4000)]
+
+
 class Surrogates(Node, tag="S"):
     """A string that UTF-8 cannot hold, as UTF-16 with lone surrogates."""
 
@@ -148,7 +155,7 @@ class Hole(Node, tag="H"):
 
 
 Struct = (
-    BigInt | Surrogates | Bytes | Complex | Sequence | Mapping | NamedTuple | DataClass | Array | PRNGKey | Symbol | Span | Ref | Back
+    BigInt | Exact | Surrogates | Bytes | Complex | Sequence | Mapping | NamedTuple | DataClass | Array | PRNGKey | Symbol | Span | Ref | Back
     | Same | Hole
 )  # fmt: skip
 Value = None | bool | int | float | str | Struct

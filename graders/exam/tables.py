@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -32,7 +32,23 @@ class Hole:
 
 def fill(template: Any, arrays: Sequence[Any]) -> Any:
     """A structure with the array of that number in the place of every Hole."""
-    return jax.tree.map(lambda leaf: arrays[leaf.index] if isinstance(leaf, Hole) else leaf, template)
+    leaves, tree = flatten(template)
+    return jax.tree.unflatten(tree, [arrays[leaf.index] if isinstance(leaf, Hole) else leaf for leaf in leaves])
+
+
+def flatten(value: Any) -> tuple[list[Any], Any]:
+    """Leaves and structure; a dictionary whose keys JAX cannot sort, which no transformation may go into, is a leaf."""
+    return jax.tree.flatten(value, is_leaf=_unsorted)
+
+
+def _unsorted(value: Any) -> bool:
+    if type(value) not in (dict, defaultdict):
+        return False
+    try:
+        sorted(value)
+    except TypeError:
+        return True
+    return False
 
 
 class Tables:

@@ -21,7 +21,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from graders.exam import artifacts, wire
-from graders.exam.tables import Hole, fill
+from graders.exam.tables import Hole, fill, flatten
 
 if TYPE_CHECKING:
     from graders.exam.peer import Peer
@@ -81,7 +81,7 @@ class Program:
 
 def call(peer: Peer, target: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call the other side's `target` where some leaves of the arguments are tracers; the others go by value."""
-    leaves, tree = jax.tree.flatten((args, kwargs))
+    leaves, tree = flatten((args, kwargs))
     traced = [leaf for leaf in leaves if isinstance(leaf, jax.core.Tracer)]
     holes = iter(range(len(traced)))
     filled = [Hole(next(holes)) if isinstance(leaf, jax.core.Tracer) else leaf for leaf in leaves]
@@ -103,7 +103,7 @@ def _program(peer: Peer, target: int, tree: Any, leaves: list[Any]) -> Program:
     template = jax.tree.unflatten(tree, leaves)
     if not all(isinstance(leaf, (Hole, bool, int, float, str)) for leaf in leaves):
         return Program(peer, target, template)
-    key = (target, tree, tuple((type(leaf), leaf) for leaf in leaves))
+    key = (target, tree, tuple((type(leaf), repr(leaf)) for leaf in leaves))
     return peer.programs.setdefault(key, Program(peer, target, template))
 
 

@@ -11,6 +11,8 @@ import builtins
 import math
 import re
 import sys
+from decimal import Decimal
+from fractions import Fraction
 from types import ModuleType
 from typing import Any
 
@@ -113,6 +115,23 @@ def _jax_array(plain: np.ndarray[Any, Any], weak: bool) -> jax.Array:
             weakly: jax.Array = jnp.full(plain.shape, {"i": 0, "f": 0.0, "c": 0j}[plain.dtype.kind]).at[...].set(plain)
             return weakly
         return jnp.asarray(plain)
+
+
+def exact_text(value: Decimal | Fraction) -> str:
+    """A decimal or fraction as text, or raise `WireError` when it is too long to cross."""
+    long = isinstance(value, Fraction) and max(abs(value.numerator), value.denominator).bit_length() > 6000
+    text = "" if long else str(value)
+    if long or len(text) > 4000:
+        raise WireError("a decimal or fraction of thousands of digits cannot cross")
+    return text
+
+
+def exact_value(node: nodes.Exact) -> Decimal | Fraction:
+    """The decimal or fraction that a text stands for."""
+    try:
+        return Decimal(node.text) if node.kind == "Decimal" else Fraction(*map(int, node.text.split("/")))
+    except (ArithmeticError, TypeError) as error:
+        raise WireError(f"not a {node.kind}: {type(error).__name__}") from None
 
 
 def key_node(value: jax.Array, data: int) -> nodes.PRNGKey:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 
 from graders.exam import nodes, transforms, wire
+from graders.exam.tables import flatten
 
 if TYPE_CHECKING:
     from graders.exam.peer import Peer
@@ -115,7 +116,7 @@ class FunctionView(View):
     __slots__ = ()
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((args, kwargs))):
+        if any(isinstance(leaf, jax.core.Tracer) for leaf in flatten((args, kwargs))[0]):
             return transforms.call(self._graders_peer, self._graders_id, args, kwargs)
         return self._ask("call", *args, **kwargs)
 

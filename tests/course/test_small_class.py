@@ -37,10 +37,13 @@ NUMBERS = {
     "jnp.array(0.5)": "0.5",
     "jnp.array(1)": "1",
     "jnp.bfloat16(0.5)": "0.5",
+    "__import__('decimal').Decimal('0.1')": "0.1",
 }
 NO_NUMBERS = [
     "float('nan')", "None", "True", "np.True_", "jnp.array(True)", "-0.5", "2.5", "np.nextafter(2, 3)", "float('inf')",
     "np.array(np.nan)", "(1,)", "[1]", "'1'", "b'1'", "1j", "np.array([1.0])", "{}", "print",
+    "__import__('jax').random.key(0)", "10**5000", "[10**5000]", "np.datetime64('2020')", "__import__('decimal').Decimal('NaN')",
+    "np.zeros(2, 'V3')",
 ]  # fmt: skip
 WORTH = 2
 WARNS = """\

@@ -353,6 +353,22 @@ EXERCISES = {
         ),
         ("def flatten(value):\n    return value",),
     ),
+    "exact": Exercise(
+        "def half(n):\n    return n / 2",
+        "assert half(3) == 1.5\nassert abs(half(1) - 0.5) < 1e-9\nassert half(4) + 1 == 3",
+        (
+            "from fractions import Fraction\ndef half(n):\n    return Fraction(n, 2)",
+            "def half(n):\n    return np.float64(n) * 0.5",
+            "def half(n):\n    return jnp.float32(n) / 2",
+        ),
+        ("def half(n):\n    return n // 2",),
+    ),
+    "mixed keys": Exercise(
+        "def swap(table):\n    return {value: key for key, value in table.items()}",
+        "assert swap({1: 'a', 'b': 2, None: (3,)}) == {'a': 1, 2: 'b', (3,): None}\nassert swap({}) == {}",
+        ("def swap(table):\n    return dict(zip(table.values(), table.keys()))",),
+        ("def swap(table):\n    return table",),
+    ),
     "unread": Exercise(
         "table = np.array([(1, 2.0)], dtype=[('a', int), ('b', float)])\nanswer_ = 42",
         "assert answer_ == 42\nassert table['a'][0] == 1\nassert table['b'].tolist() == [2.0]",

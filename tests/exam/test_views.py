@@ -729,6 +729,10 @@ def test_a_container_that_outgrows_the_channel_is_told_when_it_can_be(candidate)
 def test_keys_of_every_kind_survive_a_call(candidates):
     """Dictionaries with tuple, bool and None keys, Counters and deques pass through student code unharmed."""
     back = candidates(CALLBACKS)["apply"]
+    unsorted = {1: "a", "b": 2, None: 3, (1, "x"): 4}
+    assert back(lambda given, named: (given, named), unsorted, named=unsorted) == (unsorted, unsorted)
+    table = {1: 2.0, "b": 3}
+    assert jax.vmap(lambda x: back(lambda y, given: given[1] * y, x, table))(jnp.ones(2)).tolist() == [2.0, 2.0]
     made = back(lambda: {(1, (2,)): None, True: [1], None: {}, 1.5: ()})
     assert made == {(1, (2,)): None, True: [1], None: {}, 1.5: ()}
     assert back(lambda: collections.Counter("aab")) == collections.Counter(a=2, b=1)

@@ -8,6 +8,7 @@ import dataclasses
 import math
 import socket
 import struct
+from decimal import Decimal
 
 import hypothesis.extra.numpy as hnp
 import jax
@@ -97,6 +98,8 @@ def print_of(value: object) -> object:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = dataclasses.fields(value)
         return (type(value).__name__, *((one.name, print_of(getattr(value, one.name))) for one in fields))
+    if isinstance(value, Decimal):
+        return ("Decimal", value.as_tuple())  # NaN differs from itself
     if isinstance(value, slice):
         return ("slice", *map(print_of, (value.start, value.stop, value.step)))
     return (type(value).__name__, value)
@@ -120,6 +123,8 @@ plain_atoms = (
 atoms = (
     plain_atoms
     | st.complex_numbers()
+    | st.decimals()
+    | st.fractions()
     | st.sampled_from(
         [..., NotImplemented, np.dtype("int16"), np.dtype(">f4"), np.dtype(ml_dtypes.bfloat16), np, jnp, math]
     )
@@ -476,6 +481,7 @@ any_node = st.one_of(
     st.floats(),
     st.text(max_size=3),
     st.builds(nodes.BigInt, st.sampled_from(["0x1", "-0xff", "0x" + "f" * 90_000])),
+    st.builds(nodes.Exact, st.sampled_from(["Decimal", "Fraction"]), st.text("0123456789/.eEnaN-", max_size=9)),
     st.builds(nodes.Surrogates, st.binary(max_size=5)),
     st.builds(nodes.Sequence, st.sampled_from(["list", "tuple", "set", "frozenset", "deque"]), indices, key),
     st.builds(nodes.Mapping, st.sampled_from(["dict", "OrderedDict", "defaultdict", "Counter"]), indices, indices, key),
@@ -531,6 +537,9 @@ def with_error_at_most(message: wire.Message) -> None:
         [nodes.Array("scalar", "<U1", [], b"\xff" * 4, False, 0)],
         [nodes.Array("numpy", ">U1", [1], b"\x7f\0\0\0", False, 1)],
         [nodes.Array("numpy", "|O", [1], b"\0" * 8, False, 1)],
+        [nodes.Exact("Decimal", "one")],
+        [nodes.Exact("Fraction", "1/0")],
+        [nodes.Exact("Fraction", "1/2/3")],
         [nodes.Back(77)],
         [nodes.Same(77)],
         [nodes.Symbol("class", "os.system")],
@@ -539,7 +548,7 @@ def with_error_at_most(message: wire.Message) -> None:
         [nodes.Mapping("dict", [1], [1], 1), nodes.Sequence("list", [], 3)],
         [nodes.PRNGKey("pickle", 1), nodes.Array("jax", "<u4", [2], b"\0" * 8, False, 0)],
     ],
-    ids=["cyclic tuple", "cyclic set", "no such node", "huge", "short", "jax text", "scalar with axes", "no such character", "nor this", "objects", "no such object",
+    ids=["cyclic tuple", "cyclic set", "no such node", "huge", "short", "jax text", "scalar with axes", "no such character", "nor this", "objects", "no decimal", "no fraction", "nor this one", "no such object",
          "no such container", "no such class", "no such module", "fields", "unhashable key", "no such key"],
 )  # fmt: skip
 def test_what_does_not_hold_together_is_refused(line, heap):
