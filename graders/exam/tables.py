@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -38,10 +38,12 @@ def fill(template: Any, arrays: Sequence[Any]) -> Any:
 
 def flatten(value: Any) -> tuple[list[Any], Any]:
     """Leaves and structure; a dictionary whose keys JAX cannot sort, which no transformation may go into, is a leaf."""
-    return jax.tree.flatten(value, is_leaf=_unsorted)
+    return jax.tree.flatten(value, is_leaf=_is_leaf)
 
 
-def _unsorted(value: Any) -> bool:
+def _is_leaf(value: Any) -> bool:
+    if isinstance(value, Iterator):  # newer JAX wants this said
+        return True
     if type(value) not in (dict, defaultdict):
         return False
     try:
