@@ -46,7 +46,7 @@ class Artifact(msgspec.Struct, frozen=True):
 def spec_of(aval: wire.Aval) -> jax.ShapeDtypeStruct:
     """The shape and dtype that an aval stands for."""
     if aval.dtype.startswith("key:"):
-        dtype: Any = jax.random.key(0, impl=aval.dtype[4:]).dtype
+        dtype: Any = values.key_dtype(aval.dtype[4:])
     else:
         dtype = values.dtype_named(aval.dtype)
     return jax.ShapeDtypeStruct(aval.shape, dtype, weak_type=aval.weak)
@@ -93,7 +93,7 @@ def export(function: Callable[..., Any], specs: Sequence[jax.ShapeDtypeStruct]) 
     compiled = jax.jit(function)
     traced = compiled.trace(*specs).jaxpr
     if any(map(_is_debugging, traced.effects)):
-        compiled = jax.jit(jaxpr_as_fun(traced.replace(jaxpr=_without_debugging(traced.jaxpr))))
+        compiled = jax.jit(jaxpr_as_fun(_without_debugging(traced)))
     return bytes(jax.export.export(compiled)(*specs).serialize())
 
 
@@ -103,7 +103,7 @@ def _is_debugging(effect: Any) -> bool:
 
 def _without_debugging(part: Any) -> Any:
     """A jaxpr, or a parameter of an equation that may hold some, without calls that only print."""
-    if isinstance(part, ClosedJaxpr):
+    if isinstance(part, ClosedJaxpr) and part.jaxpr is not part:  # one class from JAX 0.12 on
         return part.replace(jaxpr=_without_debugging(part.jaxpr))
     if isinstance(part, (tuple, list)):
         return type(part)(map(_without_debugging, part)) if type(part) in (tuple, list) else part

@@ -196,7 +196,15 @@ def _binds(statement: ast.stmt) -> set[str]:
         for one in table.get_symbols()
         if one.is_declared_global() and one.is_assigned()
     }
-    return (own | declared) - _only_in_comprehensions(statement)
+    return ((own | declared) - _only_in_comprehensions(statement)) | _walrus(statement)
+
+
+def _walrus(node: ast.AST) -> set[str]:
+    """Names bound by `:=` in this scope, inside comprehensions too: Python 3.13 lists those nowhere."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+        return set()
+    own = {node.target.id} if isinstance(node, ast.NamedExpr) else set()
+    return own.union(*map(_walrus, ast.iter_child_nodes(node)))
 
 
 def _global_reads(statement: ast.stmt) -> set[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import math
 import re
 import sys
@@ -44,10 +45,22 @@ _CLASS_NAMES = {id(c): name for name, c in _CLASSES.items()}
 _MODULES = {m.__name__: m for m in (math, np, np.linalg, np.random, jax, jnp, jnp.linalg, jax.lax, jax.nn, jax.random)}
 
 
+# by the name that JAX gives the dtype: to ask for it would make an array, which has no place while JAX traces
+_KEY_IMPLS = {"key<fry>": "threefry2x32", "key<rbg>": "rbg", "key<urbg>": "unsafe_rbg"}
+
+
+@functools.cache
+def key_dtype(impl: str) -> Any:
+    """The dtype of typed PRNG keys of an implementation."""
+    return jax.eval_shape(lambda: jax.random.key(0, impl=impl)).dtype
+
+
 def dtype_name(dtype: Any) -> str:
     """The name under which a dtype crosses, or raise `WireError` when it cannot."""
     if jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key):
-        return f"key:{jax.random.key_impl(jnp.empty((0,), dtype=dtype))}"
+        if str(dtype) not in _KEY_IMPLS:
+            raise WireError(f"a PRNG key of dtype {dtype} cannot cross")
+        return f"key:{_KEY_IMPLS[str(dtype)]}"
     plain: np.dtype[Any] = np.dtype(dtype)
     if plain.name in _EXTENDED:
         return str(plain.name)
