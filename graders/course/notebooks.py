@@ -83,6 +83,7 @@ def read_submission(files: dict[str, bytes], links: Sequence[str], student: str,
             flags.append(
                 Flag("notebook_renamed", f"Your notebook is called {path!r}; {name}.ipynb was expected. It was graded.")
             )
+        flags += _edited_marks(cells, handed_in)
         notebooks[name] = tuple(map(_submitted_cell, handed_in))
     if not notebooks:
         raise SubmissionError(" ".join(reasons))
@@ -182,6 +183,26 @@ def _author_cells(path: Path) -> tuple[RawCell, ...]:
         return parse(path.read_bytes(), str(path))[0]
     except SubmissionError as error:
         raise CourseError(str(error)) from None
+
+
+def _edited_marks(cells: Sequence[ReleasedCell], handed_in: Sequence[RawCell]) -> list[Flag]:
+    """Flags for cells whose nbgrader metadata says something else than at release; the author's is what counts."""
+    known = {cell.id: cell for cell in cells if cell.id}
+    edited = dict.fromkeys(
+        released.id
+        for cell in handed_in
+        if (released := known.get(str(cell.nbgrader.get("grade_id"))))
+        and (role_of(cell), _points(cell)) != (released.role, released.points)
+    )
+    text = "The points or the kind of this cell in the notebook's metadata are not the instructor's; those were used."
+    return [Flag("marks_edited", text, identity) for identity in edited]
+
+
+def _points(cell: RawCell) -> Decimal | None:
+    try:
+        return Decimal(str(cell.nbgrader.get("points", 0) or 0))
+    except ArithmeticError:
+        return None
 
 
 def role_of(cell: RawCell) -> Role:

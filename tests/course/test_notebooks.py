@@ -206,3 +206,37 @@ def test_what_an_editor_leaves_behind_is_no_file_of_the_student(tmp_path: Path) 
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"1")
     assert set(read_files(tmp_path)) == {"kept.csv"}
+
+
+@pytest.mark.parametrize(
+    "marks",
+    [{"points": 100}, {"points": -1}, {"points": "many"}, {"grade": False}, {"solution": True}, {"task": True}],
+    ids=["more", "less", "no number", "no test", "answer", "task"],
+)
+def test_edited_points_and_roles_are_told_once(marks: dict[str, object]) -> None:
+    """S8: a cell whose metadata gives itself other points or another role is flagged by its id, and read as before."""
+    made = notebook(answer("a", "a = 1"), hidden("a-test", "assert a == 1", 2))
+    made["cells"].append(json.loads(json.dumps(made["cells"][1])))
+    for one in made["cells"][1:]:
+        one["metadata"]["nbgrader"] |= marks
+    cells = (
+        ReleasedCell("nb", 0, "a", Role.answer, "code", "a = 1", ""),
+        ReleasedCell("nb", 1, "a-test", Role.test, "code", "", "", Decimal(2)),
+    )
+    given = Assignment("ps", {"nb": cells}, {}, "")
+    flags = read_submission({"nb.ipynb": dump(made)}, (), "s", given).flags
+    assert [(flag.name, flag.cell) for flag in flags] == [("marks_edited", "a-test")]
+
+
+def test_points_written_in_another_way_are_no_edit() -> None:
+    """Some editors write 2 as 2.0 and leave marks out that are false; neither is flagged."""
+    made = notebook(answer("a", "a = 1"), hidden("a-test", "assert a == 1", 2))
+    for one in made["cells"]:
+        marks = one["metadata"]["nbgrader"]
+        one["metadata"]["nbgrader"] = {name: value for name, value in marks.items() if value is not False}
+    made["cells"][1]["metadata"]["nbgrader"]["points"] = 2.0
+    cells = (
+        ReleasedCell("nb", 0, "a", Role.answer, "code", "a = 1", ""),
+        ReleasedCell("nb", 1, "a-test", Role.test, "code", "", "", Decimal(2)),
+    )
+    assert read_submission({"nb.ipynb": dump(made)}, (), "s", Assignment("ps", {"nb": cells}, {}, "")).flags == ()
