@@ -27,6 +27,7 @@ from graders.kernels.nursery import Child, Exit, Limits, Spawn, Zygote, best_lev
 
 _BACKLOG = 16
 _POLL_S = 0.02
+_LONGEST_FOLDER = 80
 _shared: Zygote | None = None
 _shared_lock = threading.Lock()
 
@@ -61,6 +62,12 @@ def files_of(folder: Path, most_bytes: int) -> dict[str, bytes]:
     return found
 
 
+def _short_folder() -> str:
+    """Where this user may make folders; a socket path has room for 107 bytes, which a long TMPDIR would use up."""
+    usual = tempfile.gettempdir()
+    return usual if len(usual) <= _LONGEST_FOLDER else "/tmp"
+
+
 class SandboxProvisioner(KernelProvisionerBase):
     """Starts, signals and ends one kernel. `child` is its process, for callers that need more than jupyter_client."""
 
@@ -78,7 +85,7 @@ class SandboxProvisioner(KernelProvisionerBase):
         manager = self.parent
         if manager is not None:
             # A restarted kernel listens where the first did, since its clients reconnect there.
-            self._folder = self._folder or tempfile.mkdtemp(prefix="gk-", dir="/tmp")
+            self._folder = self._folder or tempfile.mkdtemp(prefix="gk-", dir=_short_folder())
             manager.transport = "ipc"
             manager.ip = f"{self._folder}/k"
             manager.session.key = manager.session.key or secrets.token_hex(32).encode()
