@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import sys
 from typing import Any
 
 import zmq
@@ -103,6 +104,11 @@ class SandboxKernelApp(kernelapp.IPKernelApp):
         """IPython wants a profile: an empty one in the private folder."""
         location = f"{self.ipython_dir}/profile_default"
         self.profile_dir = ProfileDir.create_profile_dir(location)
+
+    def init_path(self) -> None:
+        """Put the folder beside the notebook after the standard library; IPython leaves it out, since the zygote has -P."""
+        first = next((n for n, path in enumerate(sys.path) if path.endswith("-packages")), len(sys.path))
+        sys.path.insert(first, "")
 
     def init_connection_file(self) -> None:
         """The settings came as an argument."""

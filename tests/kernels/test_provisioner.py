@@ -130,6 +130,12 @@ def test_nothing_outside_is_written(start: Callable[..., Session], tmp_path: Pat
     assert not Path(folder).exists()
 
 
+def test_a_module_beside_the_notebook_is_imported(start: Callable[..., Session]) -> None:
+    """A student's own Python file is a module, as in Jupyter, and never stands before the standard library."""
+    session = start(files={"model.py": b"double = lambda v: 2 * v\n", "colorsys.py": b"raise RuntimeError\n"})
+    assert session.run("import model, colorsys; print(model.double(21), colorsys.__name__)") == "42 colorsys\n"
+
+
 def test_printing_children_do_not_disturb(start: Callable[..., Session]) -> None:
     """A forked child that prints neither hangs nor speaks on its parent's socket."""
     # Python 3.12 and newer warn of a fork beside threads
