@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
 
-# CPU-ms to compile on jaxlib 0.9.2, default -> with these: a masked sum 36 -> 21, a conditional 78 -> 25, its gradient
-# 75 -> 30, an addition 34 -> 15. A sine over 4 million elements takes as long as before; a loop of 2000 tanh over 1000
-# elements takes 9 ms instead of 1.
+# CPU-ms to compile on jaxlib 0.9.2, default -> with these: a masked sum 36 -> 14, a conditional 78 -> 15, its gradient
+# 75 -> 16, an addition 34 -> 10. What is compiled runs slower: a sine over 4 million elements 25 -> 42 ms, a cumulative sum of
+# them 23 -> 214 ms, a loop of 2000 tanh over 1000 elements 1 -> 19 ms; matrix products are libraries' and stay as they are.
 _FAST_COMPILE = (
     "--xla_cpu_use_fusion_emitters=false",
     "--xla_llvm_disable_expensive_passes=true",
     "--xla_cpu_parallel_codegen_split_count=1",
+    "--xla_backend_optimization_level=0",
 )
 _TRIED = {"0.9.2": _FAST_COMPILE}  # 0.12 no longer has the first flag, and the other two alone gain nothing there
 

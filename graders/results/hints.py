@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 from importlib.metadata import version
 
 from graders.records import Assignment, CheckResult, Outcome, Problem, Role
@@ -207,6 +208,7 @@ def names_of_tests(assignment: Assignment) -> frozenset[str]:
     return frozenset(tests - others)
 
 
+@lru_cache(maxsize=1000)
 def _bound(source: str) -> set[str]:
     try:
         tree = ast.parse(source)
