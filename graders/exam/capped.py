@@ -52,6 +52,11 @@ class CappedOutput(OutStream):
             self._held -= len(dropped)
             self._cut += len(dropped)
 
+    def flush(self) -> None:
+        """Send what was written. With nothing to send there is no round trip through the output thread."""
+        if self._flush_pending or self._subprocess_flush_pending:
+            super().flush()  # type: ignore[no-untyped-call]
+
     def set_parent(self, parent: Any) -> None:
         """A new cell begins: its budget is whole again."""
         self.release()
@@ -63,5 +68,5 @@ class CappedOutput(OutStream):
             text = "".join(self._tail)
             note = f"\n… {self._cut:,} characters were cut here …\n" if self._cut else ""
             super().write(note + text)
-            super().flush()  # type: ignore[no-untyped-call]
+            self.flush()
         self._start()

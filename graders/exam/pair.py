@@ -13,7 +13,7 @@ from graders.exam import control
 from graders.exam.plan import ExamPlan
 from graders.kernels.births import Exit, Limits, Spawn
 from graders.kernels.client import CellEnd, Kernel, Start
-from graders.kernels.nursery import Child, Zygote
+from graders.kernels.nursery import Child, Nursery
 from graders.records import Place, Record
 
 HOOK = "graders.exam.candidate:install"
@@ -54,10 +54,10 @@ class Answer(Record):
 class Pair:
     """A candidate and an examiner that have met. Either may be lost; `start` replaces what is missing."""
 
-    def __init__(self, plan: ExamPlan, conditions: Conditions, zygote: Zygote) -> None:
+    def __init__(self, plan: ExamPlan, conditions: Conditions, nursery: Nursery) -> None:
         self._plan = plan
         self._conditions = conditions
-        self._zygote = zygote
+        self._nursery = nursery
         self._kernel: Kernel | None = None
         self._examiner: Child | None = None
         self._control: socket.socket | None = None
@@ -79,10 +79,10 @@ class Pair:
         if self._examiner is None:
             self._control, theirs = socket.socketpair()
             with theirs:
-                self._examiner = self._zygote.spawn(self._examiner_spawn(), [theirs.fileno()])
+                self._examiner = self._nursery.spawn(self._examiner_spawn(), [theirs.fileno()])
         ours, theirs = socket.socketpair()
         with ours, theirs:
-            self._kernel = Kernel(self._candidate_start(theirs.fileno()), self._conditions.output_bytes, self._zygote)
+            self._kernel = Kernel(self._candidate_start(theirs.fileno()), self._conditions.output_bytes, self._nursery)
             control.send(self._line(), control.Meet(), (ours.fileno(),))
         told = self._receive(_MEET_S)
         if not isinstance(told, control.Met):

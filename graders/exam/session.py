@@ -18,14 +18,14 @@ from graders.exam.ownership import Names
 from graders.exam.pair import Answer, Conditions, Pair
 from graders.exam.plan import ExamPlan, NotebookPlan, Step
 from graders.kernels.client import CellEnd, died
-from graders.kernels.nursery import Zygote
+from graders.kernels.nursery import Nursery
 from graders.records import CellRun, Ended, Role, Run, TestRun
 
 _LOST_NAMES = "An earlier test, whose names this one needs, was lost. A person will look at it."
 _LEAST_S = 0.1
 
 
-def examine(plan: ExamPlan, conditions: Conditions, zygote: Zygote) -> Run:
+def examine(plan: ExamPlan, conditions: Conditions, nursery: Nursery) -> Run:
     """Examine every notebook of a submission.
 
     Raises:
@@ -35,7 +35,7 @@ def examine(plan: ExamPlan, conditions: Conditions, zygote: Zygote) -> Run:
     deadline = time.monotonic() + conditions.submission_timeout_s
     runs = []
     for notebook in plan.notebooks:
-        pair = Pair(plan, conditions, zygote)
+        pair = Pair(plan, conditions, nursery)
         try:
             runs.append(Examination(notebook, conditions, pair, deadline).run())
         finally:

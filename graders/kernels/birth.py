@@ -25,6 +25,7 @@ from graders.kernels.births import Refused, Spawn, Started, Walls
 
 _NICENESS = 5  # so that the warden gets to run beside a busy candidate
 _TEXT = 8000
+_NEVER_S = 1e9
 _report: socket.socket | None = None
 
 
@@ -108,7 +109,8 @@ def _use_cache(spawn: Spawn) -> None:
         return
     inside = newroot.CACHE if spawn.isolation == "namespaces" else spawn.cache
     jax.config.update("jax_compilation_cache_dir", inside)
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    # a read-only cache is not even tried: to serialise a program takes as long as to look for it
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0 if spawn.cache_writable else _NEVER_S)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     # A miss in a read-only cache warns once per function, on the notebook's stderr.
     warnings.filterwarnings("ignore", message="Error (read|writ)ing persistent compilation cache")

@@ -26,7 +26,7 @@ class Spawn(Record, frozen=True):
 
     `entry` is "module:function", called as function(argument, fds) inside the walls; the module must be preloaded.
     `files` are written into the private folder, which is also the working directory; names are relative.
-    `cache` is a compile-cache folder of the host, read-only unless `cache_writable`: for the instructor's own run only.
+    `cpu` is the processor that it is bound to. `cache` is a compile-cache folder of the host, read-only unless `cache_writable`: for the instructor's own run only.
     """
 
     entry: str
@@ -37,6 +37,7 @@ class Spawn(Record, frozen=True):
     seed: int = 0
     cache: str | None = None
     cache_writable: bool = False
+    cpu: int | None = None
 
 
 class Walls(Record, frozen=True):

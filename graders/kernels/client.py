@@ -16,7 +16,7 @@ from jupyter_client.manager import KernelManager
 
 from graders.errors import InfrastructureError
 from graders.kernels.births import Exit, Limits
-from graders.kernels.nursery import Child, Zygote
+from graders.kernels.nursery import Child, Nursery
 from graders.kernels.outputs import Outputs
 from graders.records import Ended, Problem, Record
 
@@ -53,14 +53,14 @@ class CellEnd(Record):
 class Kernel:
     """One running kernel. Close it, or use it as a context manager."""
 
-    def __init__(self, start: Start, output_bytes: int, zygote: Zygote) -> None:
+    def __init__(self, start: Start, output_bytes: int, nursery: Nursery) -> None:
         self._output_bytes = output_bytes
         self._manager = KernelManager(kernel_name="graders-sandbox")
         self._sockets: list[zmq.Socket[bytes]] = []
         options = {
             f: getattr(start, f) for f in ("limits", "isolation", "files", "hook", "seed", "cache", "cache_writable")
         }
-        options |= {"fds": list(start.fds), "options": start.options, "outstream": start.outstream, "zygote": zygote}
+        options |= {"fds": list(start.fds), "options": start.options, "outstream": start.outstream, "zygote": nursery}
         try:
             self._manager.start_kernel(spawn_options=options)
             self._child = self._born()
@@ -129,10 +129,19 @@ class Kernel:
         return CellEnd(ended, outputs.items(), problem, time.monotonic() - start, self.exit() is None)
 
     def drain(self) -> str:
-        """What the kernel printed outside a cell, as text."""
-        outputs = Outputs(self._output_bytes)
-        for _, message in self._messages(time.monotonic()):
-            outputs.add(message["msg_type"], message["content"])
+        """What the kernel printed outside a cell, as text; all of it, if it still answers."""
+        outputs, marker, over = Outputs(self._output_bytes), "", self.exit() is not None
+        deadline = time.monotonic() + (0.0 if over else _GRACE_S)
+        if not over:
+            # what comes before the idle message of a question asked now was printed before it
+            marker = self._session.send(self._shell, "comm_info_request", {})["header"]["msg_id"]
+        while received := self._messages(deadline):
+            for socket, message in received:
+                if socket is self._iopub and message["msg_type"] != "status":
+                    outputs.add(message["msg_type"], message["content"])
+                over = over or (message["parent_header"].get("msg_id") == marker and _is_idle(message))
+            if over or time.monotonic() > deadline:
+                break
         return "".join(str(item.get("text", "")) for item in outputs.items())
 
     def kill(self) -> None:
@@ -157,7 +166,7 @@ class Kernel:
                 if socket is self._shell:
                     answered = answered or message["msg_type"] == "execute_reply"
                 elif message["msg_type"] == "status":
-                    idle = idle or message["content"].get("execution_state") == "idle"
+                    idle = idle or _is_idle(message)
                 else:
                     problem = outputs.add(message["msg_type"], message["content"]) or problem
         return True, problem
@@ -203,6 +212,10 @@ class Kernel:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _is_idle(message: dict[str, Any]) -> bool:
+    return bool(message["content"].get("execution_state") == "idle")
 
 
 def died(exit: Exit | None) -> Ended:

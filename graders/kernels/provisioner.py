@@ -23,7 +23,7 @@ from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
 
 from graders.config import Graders
 from graders.kernels.births import CHANNELS
-from graders.kernels.nursery import Child, Exit, Limits, Spawn, Zygote, best_level
+from graders.kernels.nursery import Child, Exit, Limits, Nursery, Spawn, Zygote, best_level
 
 _BACKLOG = 16
 _POLL_S = 0.02
@@ -99,7 +99,7 @@ class SandboxProvisioner(KernelProvisionerBase):
         """Bear the kernel. `spawn_options`: files, limits, isolation, seed, cache, cache_writable, hook, fds."""
         options = dict(kwargs.get("spawn_options") or {})
         extra: list[int] = list(options.pop("fds", ()))
-        zygote: Zygote | None = options.pop("zygote", None)
+        zygote: Nursery | None = options.pop("zygote", None)
         spawn = self._spawn(options, Path(kwargs.get("cwd") or Path.cwd()))
         listeners = [self._listen(channel) for channel in CHANNELS]
         try:

@@ -41,6 +41,8 @@ def run(payload: int, control: socket.socket, fds: Sequence[int], zygote: int) -
         _settle([payload, control.fileno(), *fds], zygote)
         with open(payload, "rb") as file:
             spawn = msgspec.msgpack.decode(file.read(), type=Spawn)
+        if spawn.cpu is not None:
+            os.sched_setaffinity(0, {spawn.cpu})
         _attend(spawn, control, fds)
         code = 0
     except (OSError, ValueError, msgspec.MsgspecError) as error:

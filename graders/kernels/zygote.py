@@ -22,7 +22,7 @@ from pathlib import Path
 
 import msgspec
 
-from graders.kernels import census, syscalls, warden
+from graders.kernels import census, syscalls, warden, warm
 from graders.kernels.births import Refused
 
 _MOST_FDS = 250  # the kernel passes at most 253 at once
@@ -40,6 +40,8 @@ def main(arguments: list[str]) -> None:
         sys.path += json.loads(arguments[2])
         for name in json.loads(arguments[1]):
             importlib.import_module(name)
+        name = "what warms it"
+        warm.warm()
     except Exception as error:
         control.send(f"{type(error).__name__} while importing {name}: {error}".encode()[:4000])
         return

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 import warnings
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from graders.config import Settings
 from graders.course.notebooks import read_assignment, read_files
@@ -21,9 +23,11 @@ from graders.errors import CourseError, SubmissionError, VerifyError
 from graders.records import Assignment, Report, Status
 from graders.results import receipts, report
 from graders.results.folders import folder, handed_in
-from graders.results.gradebook import Writer
 from graders.run import executors, pipeline
 from graders.run.pipeline import Course, Graded, Job
+
+if TYPE_CHECKING:
+    from graders.results.gradebook import Writer
 
 
 def students(course: Path, assignment: str) -> list[str]:
@@ -150,8 +154,12 @@ _writer: Writer | None = None
 
 def _open(course: Path, db_url: str, course_id: str) -> None:
     global _writer
+    # nbgrader loads jsonschema, which takes 2 s to build a grammar of web addresses from this; nothing here checks one
+    sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
     # nbgrader's own queries make SQLAlchemy warn three times for each submission
     warnings.filterwarnings("ignore", message="Object of type <Submitted")
+    from graders.results.gradebook import Writer  # with SQLAlchemy, 0.3 s that only this process needs to pay
+
     _writer = Writer(course, db_url, course_id).__enter__()
 
 

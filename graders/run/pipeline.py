@@ -19,7 +19,7 @@ from graders.exam import plan
 from graders.exam.pair import PRELOAD, Conditions
 from graders.exam.session import examine
 from graders.kernels.nursery import PRELOAD as KERNEL_PRELOAD
-from graders.kernels.nursery import Limits, Zygote
+from graders.kernels.nursery import Limits, Nursery, Zygote
 from graders.records import Assignment, Flag, Receipt, Record, Reference, Report, Run
 from graders.results.executed import executed
 from graders.results.receipts import environment_sha256
@@ -79,7 +79,7 @@ def new_zygote() -> Zygote:
     return Zygote((*KERNEL_PRELOAD, *PRELOAD))
 
 
-def grade(job: Job, course: Course, zygote: Zygote) -> Graded:
+def grade(job: Job, course: Course, nursery: Nursery) -> Graded:
     """Grade one submission. A fault of ours is tried again and then told as `not_graded`.
 
     Raises:
@@ -98,7 +98,7 @@ def grade(job: Job, course: Course, zygote: Zygote) -> Graded:
     for _ in range(ATTEMPTS):
         started = datetime.now(UTC)
         try:
-            run = examine(sealed, conditions, zygote)
+            run = examine(sealed, conditions, nursery)
         except InfrastructureError as error:
             fault = str(error)
             continue

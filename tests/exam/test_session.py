@@ -607,3 +607,11 @@ def test_ten_examinations_leave_this_process_as_it_was(run: Examine) -> None:
 
 def _children() -> list[str]:
     return [pid for task in _listed("/proc/self/task") for pid in (task / "children").read_text().split()]
+
+
+def test_what_a_called_function_prints_arrives_whole(run: Examine) -> None:
+    """Of what a function prints while a test calls it nothing is late, however soon the test ends afterwards."""
+    cells = [answer("f", "def f(): print('a' * 50)"), judge("f-test", "f()\nassert False")]
+    for _ in range(5):
+        found = run(cells, {"f": "def f():\n    for n in range(100): print('line', n)"})
+        assert test_of(found, "f").output == "".join(f"line {n}\n" for n in range(100))

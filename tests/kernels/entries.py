@@ -102,3 +102,16 @@ def locked(argument: dict[str, Any], fds: list[int]) -> None:
     Path("locked/inner/file").write_text("x")
     Path("locked").chmod(0)
     os.write(fds[0], str(Path.cwd()).encode())
+
+
+def processors(argument: dict[str, Any], fds: list[int]) -> None:
+    """Say on which processors this process may run."""
+    os.write(fds[0], repr(sorted(os.sched_getaffinity(0))).encode())
+
+
+def lower(argument: dict[str, Any], fds: list[int]) -> None:
+    """Let JAX compile as many functions as asked for, and say what each makes of 2."""
+    import jax
+
+    results = [float(jax.jit(lambda x, add=add: x * x + add)(2.0)) for add in range(argument["times"])]
+    os.write(fds[0], repr(results).encode())

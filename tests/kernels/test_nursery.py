@@ -9,10 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
-from kernel_pipes import Pipe
+from kernel_pipes import FOLDER, Pipe
 
 from graders.errors import InfrastructureError
-from graders.kernels.nursery import Child, Limits, Spawn, Zygote
+from graders.kernels.nursery import Child, Limits, Nursery, Spawn, Zygote
 
 
 def zombies() -> int:
@@ -135,10 +135,30 @@ def test_threads_share_a_zygote(zygote: Zygote, level: str) -> None:
     assert exits == {number: number for number in range(8)}
 
 
+def test_what_is_born_runs_on_the_processor_of_its_nursery(zygote: Zygote, level: str) -> None:
+    """A holder of the socket that names a processor has all its births bound to it; one that names none has not."""
+    allowed = sorted(os.sched_getaffinity(0))
+    spawn = Spawn(entry="entries:processors", isolation=level)
+    for nursery, wanted in ((Nursery(zygote.control, allowed[-1]), allowed[-1:]), (zygote, allowed)):
+        pipe = Pipe()
+        with nursery.spawn(spawn, [pipe.given]) as child:
+            child.wait(10)
+        assert pipe.read() == str(wanted).encode()
+        os.close(pipe.reading)
+
+
+def test_a_warm_zygote_lends_nothing_that_runs_out(level: str, pipe: Pipe) -> None:
+    """A process born of a zygote that JAX was warmed in compiles as often as it likes, each time what was asked for."""
+    times = 40
+    with Zygote(preload=("jax", "entries"), path=(FOLDER,)) as warm:
+        spawn = Spawn(entry="entries:lower", argument={"times": times}, isolation=level)
+        with warm.spawn(spawn, [pipe.given]) as child:
+            child.wait(60)
+    assert pipe.read() == str([4.0 + add for add in range(times)]).encode()
+
+
 def test_lost_zygote_takes_all_along(level: str, pipe: Pipe) -> None:
     """When the zygote is killed, what it bore dies, is reported lost, and the next birth is refused as our fault."""
-    from kernel_pipes import FOLDER
-
     with Zygote(preload=("entries",), path=(FOLDER,)) as mortal:
         spawn = Spawn(entry="entries:daemons", argument={"wait": True}, isolation=level)
         child: Child = mortal.spawn(spawn, [pipe.given])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import multiprocessing
 import os
@@ -68,23 +69,28 @@ def alive(pid: int) -> bool:
         return False
 
 
-def grading() -> list[multiprocessing.process.BaseProcess]:
-    """Workers that grade right now: a kernel lives below their zygote."""
-    return [one for one in multiprocessing.active_children() if one.pid and len(below(one.pid)) >= 3]
+def born() -> set[int]:
+    """The zygote that this process started, once a kernel lives below it, and all that was born of it."""
+    for pid in below(os.getpid()):
+        with contextlib.suppress(OSError):
+            if b"graders.kernels.zygote" in Path(f"/proc/{pid}/cmdline").read_bytes() and len(below(pid)) >= 3:
+                return {pid} | below(pid)
+    return set()
 
 
 @pytest.fixture
 def killer() -> Iterator[Callable[[int], set[int]]]:
-    """Kill so many workers, one after the other, each while it grades; the processes that were below them."""
+    """Kill so many workers, each while something is graded; the zygote and all that was born of it by then."""
     stopped, threads, orphans = threading.Event(), [], set()
 
     def start(count: int) -> set[int]:
         def kill() -> None:
             left = count
             while left and not stopped.is_set():
-                for worker in grading()[:left]:
+                living = born()
+                orphans.update(living)
+                for worker in multiprocessing.active_children()[:left] if living else ():
                     assert worker.pid
-                    orphans.update(below(worker.pid))
                     os.kill(worker.pid, signal.SIGKILL)
                     worker.join(10)
                     left -= 1
@@ -139,7 +145,7 @@ def test_workers_that_die_cost_nobody_a_grade(course: Course, killer: Callable[[
     end = time.monotonic() + 10
     while any(map(alive, orphans)) and time.monotonic() < end:
         time.sleep(0.1)
-    assert not any(map(alive, orphans)), "the zygote and the candidate of a killed worker must go with it"
+    assert not any(map(alive, orphans)), "what was born for a killed worker must go with it"
 
 
 def test_a_submission_whose_worker_always_dies_is_not_graded_and_alone(
