@@ -19,7 +19,8 @@ from types import TracebackType
 from typing import Any
 
 from graders import compare
-from graders.records import CHECKS_TYPE, Outcome, RawCheck, to_json
+from graders.records import CHECKS_TYPE, Outcome, to_json
+from graders.runs import RawCheck
 
 __all__ = ["CheckFailed", "check", "expect", "operations"]
 

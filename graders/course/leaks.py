@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from graders.course import markers
+from graders.coursework import Assignment, ReleasedCell, Role
 from graders.findings import Finding, Level
-from graders.records import Assignment, ReleasedCell, Role
 
 _SHORTEST = 13  # characters: a shorter line, such as `return total`, says nothing
 _LONG = 20  # from here on a line is also looked for inside longer ones

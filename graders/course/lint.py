@@ -12,9 +12,10 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from graders.course import markers, stability
+from graders.coursework import Assignment, ReleasedCell, Role
 from graders.exam.ownership import bound, owners, parse, read
 from graders.findings import Finding, Level
-from graders.records import Assignment, Record, ReleasedCell, Role
+from graders.records import Record
 
 _SHELL = {"get_ipython", "display", "In", "Out", "exit", "quit", "_", "__", "___", "_i", "_ih", "_oh"}
 _ANYWHERE = {"seal: no Python", "seal: nowhere", "seal: unknown to students"}  # true of tests in the kernel too

@@ -8,8 +8,8 @@ from __future__ import annotations
 import difflib
 import re
 
+from graders.coursework import ReleasedCell, Role
 from graders.findings import Finding, Level
-from graders.records import ReleasedCell, Role
 
 REGIONS = ("SOLUTION", "HIDDEN TESTS", "MARK SCHEME")
 _EXACT = re.compile(r"(BEGIN|END) (SOLUTION|HIDDEN TESTS|MARK SCHEME)")

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from graders.course.parsing import RawCell, parse
+from graders.coursework import Assignment, ReleasedCell, Role, Submission, SubmittedCell
 from graders.errors import CourseError, SubmissionError
-from graders.records import Assignment, Flag, Kind, ReleasedCell, Role, Submission, SubmittedCell
+from graders.records import Flag, Kind
 
 MAX_FILE_BYTES = 64 * 2**20
 _IGNORED = {".DS_Store", "desktop.ini", "Thumbs.db", "timestamp.txt"}

@@ -16,13 +16,15 @@ from pathlib import Path
 
 import msgspec
 
+from graders.coursework import Assignment, Reference, ReleasedCell, Role, Submission, SubmittedCell
 from graders.errors import CourseError
 from graders.exam import plan
 from graders.exam.ownership import defined
 from graders.exam.pair import Conditions
 from graders.exam.session import examine
 from graders.kernels.nursery import Zygote
-from graders.records import Assignment, Ended, Outcome, Reference, ReleasedCell, Role, Run, Submission, SubmittedCell
+from graders.records import Outcome
+from graders.runs import Ended, Run
 
 
 def establish(course: Path, assignment: Assignment, conditions: Conditions, zygote: Zygote) -> Reference:

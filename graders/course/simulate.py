@@ -16,8 +16,9 @@ from typing import Any
 
 from graders.course.answers import Hostile, KnownAnswer, hostile, known_answers
 from graders.course.notebooks import released_notebook
+from graders.coursework import Assignment, Role
 from graders.errors import CourseError
-from graders.records import Assignment, Record, Role
+from graders.records import Record
 
 
 class Simulated(Record):

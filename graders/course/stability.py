@@ -8,9 +8,9 @@ from __future__ import annotations
 import ast
 import re
 
+from graders.coursework import ReleasedCell
 from graders.exam.ownership import parse
 from graders.findings import Finding, Level
-from graders.records import ReleasedCell
 
 _RANDOM = re.compile(r"(^|\.)(random|default_rng|RandomState|PRNGKey)(\.|$)|^(randint|randn|rand)$")
 _CLOCK = re.compile(r"(^|\.)(perf_counter|monotonic|process_time|time|thread_time)(_ns)?$|(^|\.)timeit(\.|$)")

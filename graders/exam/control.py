@@ -16,7 +16,8 @@ import msgspec
 from graders.errors import InfrastructureError
 from graders.exam.ownership import Names
 from graders.exam.plan import Segment
-from graders.records import Record, TestRun
+from graders.records import Record
+from graders.runs import TestRun
 
 _HEADER = struct.Struct("!Q")
 _MAX_BYTES = 64 * 2**20

@@ -32,7 +32,7 @@ from graders.exam import control
 from graders.exam.peer import ChannelLost, Peer, place
 from graders.exam.plan import Segment
 from graders.kernels import birth
-from graders.records import Ended, Problem, TestRun
+from graders.runs import Ended, Problem, TestRun
 
 _OUTPUT_CHARS = 100_000
 _MISSING = object()

@@ -13,7 +13,8 @@ import msgspec
 
 from graders.exam.plan import Step
 from graders.kernels.client import CellEnd
-from graders.records import CHECKS_TYPE, RawCheck, TestRun
+from graders.records import CHECKS_TYPE
+from graders.runs import RawCheck, TestRun
 
 _CHECKS = msgspec.json.Decoder(tuple[RawCheck, ...])
 

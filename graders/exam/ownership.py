@@ -15,7 +15,8 @@ from typing import Any
 
 from IPython.core.inputtransformer2 import TransformerManager
 
-from graders.records import Record, ReleasedCell, Role
+from graders.coursework import ReleasedCell, Role
+from graders.records import Record
 
 
 class Names(Record):

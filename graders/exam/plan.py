@@ -12,8 +12,9 @@ import re
 import sys
 from collections.abc import Sequence
 
+from graders.coursework import Assignment, ReleasedCell, Role, Submission, SubmittedCell
 from graders.exam.ownership import Names, owners, plain_python
-from graders.records import Assignment, Flag, Record, ReleasedCell, Role, Submission, SubmittedCell
+from graders.records import Flag, Record
 
 _BEGIN = re.compile(r"^\s*#+\s*BEGIN HIDDEN TESTS\s*$", re.MULTILINE)
 _END = re.compile(r"^\s*#+\s*END HIDDEN TESTS\s*$", re.MULTILINE)

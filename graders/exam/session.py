@@ -13,13 +13,14 @@ from contextlib import contextmanager
 
 import msgspec
 
+from graders.coursework import Role
 from graders.exam import control, inkernel, ownership
 from graders.exam.ownership import Names
 from graders.exam.pair import Answer, Conditions, Pair
 from graders.exam.plan import ExamPlan, NotebookPlan, Step
 from graders.kernels.client import CellEnd, died
 from graders.kernels.nursery import Nursery
-from graders.records import CellRun, Ended, Role, Run, TestRun
+from graders.runs import CellRun, Ended, Run, TestRun
 
 _LOST_NAMES = "An earlier test, whose names this one needs, was lost. A person will look at it."
 _LEAST_S = 0.1

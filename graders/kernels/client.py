@@ -18,7 +18,8 @@ from graders.errors import InfrastructureError
 from graders.kernels.births import Exit, Limits
 from graders.kernels.nursery import Child, Nursery
 from graders.kernels.outputs import Outputs
-from graders.records import Ended, Problem, Record
+from graders.records import Record
+from graders.runs import Ended, Problem
 
 _START_S = 60.0
 _GRACE_S = 1.5  # how long an interrupted cell has to stop before its kernel is killed

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from graders.records import CHECKS_TYPE, Problem
+from graders.records import CHECKS_TYPE
+from graders.runs import Problem
 
 _KEPT_TYPES = ("text/plain", "image/png", "image/jpeg", CHECKS_TYPE)
 _BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")

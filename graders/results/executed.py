@@ -6,8 +6,10 @@ reads. Must not: keep an output that a browser would render as anything but text
 
 from __future__ import annotations
 
+from graders.coursework import Assignment, ReleasedCell, Role
 from graders.exam.plan import NotebookPlan, Step
-from graders.records import Assignment, CellRun, ExerciseResult, ReleasedCell, Report, Role, Run, TestRun
+from graders.records import ExerciseResult, Report
+from graders.runs import CellRun, Run, TestRun
 
 _SIGNS = {"passed": "✓", "failed": "✗", "not_run": "–", "broken": "!"}
 

@@ -14,7 +14,9 @@ import re
 from functools import lru_cache
 from importlib.metadata import version
 
-from graders.records import Assignment, CheckResult, Outcome, Problem, Role
+from graders.coursework import Assignment, Role
+from graders.records import CheckResult, Outcome
+from graders.runs import Problem
 
 NOT_ANSWERED = "This exercise is not answered yet: replace the line that raises NotImplementedError with your own code."
 

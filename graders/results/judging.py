@@ -8,21 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from graders.records import (
-    Assignment,
-    CellRun,
-    CheckResult,
-    Ended,
-    ExerciseResult,
-    Outcome,
-    Reference,
-    ReleasedCell,
-    Role,
-    Run,
-    TestRun,
-)
+from graders.coursework import Assignment, Reference, ReleasedCell, Role
+from graders.records import CheckResult, ExerciseResult, Outcome
 from graders.results import hints
 from graders.results.points import ORDINARY, ZERO, judge_checks
+from graders.runs import CellRun, Ended, Run, TestRun
 
 NOT_JUDGED = "This exercise could not be judged. The fault is not yours, and it does not count as zero points."
 ANSWER_MISSING = "The cell for this answer is not in the notebook that was handed in."

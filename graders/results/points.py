@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from graders.records import CheckResult, Ended, Outcome, RawCheck, Reference, ReleasedCell, TestRun
+from graders.coursework import Reference, ReleasedCell
+from graders.records import CheckResult, Outcome
+from graders.runs import Ended, RawCheck, TestRun
 
 WHOLE_CELL = "The tests of this cell pass"
 PARTIAL_CREDIT = "The tests of this cell give points for each part that is right"

@@ -9,22 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from graders.records import (
-    Assignment,
-    Ended,
-    ExerciseResult,
-    Flag,
-    Outcome,
-    Receipt,
-    Reference,
-    Report,
-    Role,
-    Run,
-    Status,
-)
+from graders.coursework import Assignment, Reference, Role
+from graders.records import ExerciseResult, Flag, Outcome, Receipt, Report, Status
 from graders.results import hints
 from graders.results.judging import LOST_EXAMINER, Judge, clean, released_text, with_answers
 from graders.results.points import ZERO
+from graders.runs import Ended, Run
 
 FORGED = "What the notebook's process sent during this test is nothing that a notebook sends. A person will look at it."
 

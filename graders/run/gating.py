@@ -19,11 +19,12 @@ from graders.course.lint import lint
 from graders.course.notebooks import read_assignment, read_files
 from graders.course.reference import establish, run_solution, with_caches
 from graders.course.release import generate
+from graders.coursework import Assignment, Reference
 from graders.errors import CourseError, InfrastructureError
 from graders.exam.pair import Conditions
 from graders.findings import Finding, Gate, Level
 from graders.kernels.nursery import Zygote
-from graders.records import Assignment, Reference, Status
+from graders.records import Status
 from graders.run import pipeline, proofs, trials
 from graders.run.pipeline import Course
 

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 from graders.config import Settings
 from graders.course.notebooks import read_assignment, read_files
 from graders.course.reference import establish, known, with_caches
+from graders.coursework import Assignment
 from graders.errors import CourseError, SubmissionError, VerifyError
-from graders.records import Assignment, Report, Status
+from graders.records import Report, Status
 from graders.results import receipts, report
 from graders.results.folders import folder, handed_in
 from graders.run import executors, pipeline

@@ -14,16 +14,18 @@ import msgspec
 from graders import __version__
 from graders.config import Settings
 from graders.course.notebooks import read_submission
+from graders.coursework import Assignment, Reference
 from graders.errors import InfrastructureError, SubmissionError
 from graders.exam import plan
 from graders.exam.pair import PRELOAD, Conditions
 from graders.exam.session import examine
 from graders.kernels.nursery import PRELOAD as KERNEL_PRELOAD
 from graders.kernels.nursery import Limits, Nursery, Zygote
-from graders.records import Assignment, Flag, Receipt, Record, Reference, Report, Run
+from graders.records import Flag, Receipt, Record, Report
 from graders.results.executed import executed
 from graders.results.receipts import environment_sha256
 from graders.results.scoring import assemble_report, not_graded_report
+from graders.runs import Run
 
 ATTEMPTS = 3
 _IN_KERNEL = (

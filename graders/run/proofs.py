@@ -13,9 +13,10 @@ import msgspec
 from graders.course import answers
 from graders.course.answers import Equivalent, KnownAnswer
 from graders.course.mutants import Mutant, mutants
+from graders.coursework import Assignment, Role
 from graders.exam.ownership import owners, parse, read
 from graders.findings import CheckFigures, ExerciseFigures, Finding, Gate, Level, Survivor
-from graders.records import Assignment, CheckResult, ExerciseResult, Outcome, Role
+from graders.records import CheckResult, ExerciseResult, Outcome
 from graders.results.hints import student_reads
 from graders.run import trials
 from graders.run.pipeline import Course

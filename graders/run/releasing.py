@@ -14,9 +14,10 @@ from graders.config import Settings
 from graders.course.lint import lint
 from graders.course.notebooks import read_assignment
 from graders.course.release import generate
+from graders.coursework import Reference
 from graders.errors import CourseError
 from graders.findings import Finding, Level
-from graders.records import Record, Reference
+from graders.records import Record
 from graders.run import gating, pipeline
 
 

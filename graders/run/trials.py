@@ -13,9 +13,10 @@ from pathlib import Path
 
 from graders.course.notebooks import read_files, released_notebook
 from graders.course.simulate import notebook_with, reference_answers
+from graders.coursework import Assignment, ReleasedCell, Role
 from graders.exam.ownership import bound, parse, read
 from graders.kernels.nursery import Zygote
-from graders.records import Assignment, ExerciseResult, Record, ReleasedCell, Report, Role
+from graders.records import ExerciseResult, Record, Report
 from graders.results.folders import hash_files
 from graders.results.judging import with_answers
 from graders.run import executors, pipeline

@@ -14,7 +14,8 @@ import pytest
 
 from graders.course.answers import KnownAnswer, hostile, known_answers
 from graders.course.simulate import notebook_with, reference_answers
-from graders.records import Assignment, ExerciseResult, Outcome, Report, Status
+from graders.coursework import Assignment
+from graders.records import ExerciseResult, Outcome, Report, Status
 from graders.results import feedback
 from graders.results.folders import hash_files
 from graders.results.report import summary

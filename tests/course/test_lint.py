@@ -10,8 +10,8 @@ import pytest
 from graders.course import markers
 from graders.course.leaks import leaks
 from graders.course.lint import lint
+from graders.coursework import Assignment, ReleasedCell, Role
 from graders.findings import Finding, Level
-from graders.records import Assignment, ReleasedCell, Role
 
 BEGIN, END = "### BEGIN HIDDEN TESTS\n", "\n### END HIDDEN TESTS"
 SOLVED = "### BEGIN SOLUTION\n{}\n### END SOLUTION"

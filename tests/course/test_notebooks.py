@@ -12,8 +12,8 @@ from notebook_samples import answer, cell, dump, hidden, notebook
 
 from graders.course.notebooks import MAX_FILE_BYTES, read_files, read_submission
 from graders.course.parsing import parse
+from graders.coursework import Assignment, ReleasedCell, Role
 from graders.errors import SubmissionError
-from graders.records import Assignment, ReleasedCell, Role
 
 TEXT = "label = 'größe – naïve'"
 GOOD = notebook(answer("a", TEXT), hidden("a-test", "assert label", 2))

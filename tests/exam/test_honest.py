@@ -18,7 +18,7 @@ from graders.exam.pair import Conditions
 from graders.exam.plan import seal
 from graders.exam.session import examine
 from graders.kernels.nursery import Limits, Zygote, best_level
-from graders.records import Ended, Run
+from graders.runs import Ended, Run
 
 SET_UP = """
 import functools, itertools, math

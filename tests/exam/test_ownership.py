@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from written_cells import answer, judge, locked
 
+from graders.coursework import ReleasedCell
 from graders.exam.ownership import Names, bound, owners, parse, read
-from graders.records import ReleasedCell
 
 
 def names_of(test: str, *cells: ReleasedCell, modules: tuple[str, ...] = ()) -> Names:

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from written_cells import NOTEBOOK, answer, as_received, assignment, cell, handed_in, judge, locked, submission
 
+from graders.coursework import Assignment, Role, SubmittedCell
 from graders.exam.plan import ExamPlan, Segment, Step, seal, segments
-from graders.records import Assignment, Role, SubmittedCell
 
 TEST_B = "### BEGIN HIDDEN TESTS\nassert b == 2\n### END HIDDEN TESTS\nassert b > 0"
 

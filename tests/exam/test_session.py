@@ -14,12 +14,14 @@ import msgspec
 import pytest
 from written_cells import answer, assignment, handed_in, judge, locked
 
+from graders.coursework import ReleasedCell
 from graders.exam.pair import Conditions
 from graders.exam.plan import seal
 from graders.exam.session import examine
 from graders.kernels.nursery import Limits, Zygote, best_level
-from graders.records import CellRun, Ended, Outcome, ReleasedCell, Run, TestRun
+from graders.records import Outcome
 from graders.run import pipeline
+from graders.runs import CellRun, Ended, Run, TestRun
 
 MIB = 2**20
 OUTPUT_BYTES = 20_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import Decimal
 
-from graders.records import Assignment, ReleasedCell, Role, Submission, SubmittedCell
+from graders.coursework import Assignment, ReleasedCell, Role, Submission, SubmittedCell
 
 NOTEBOOK = "lesson"
 

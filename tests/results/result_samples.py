@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from graders.records import (
-    Assignment,
-    CheckResult,
-    ExerciseResult,
-    Flag,
-    Kind,
-    Outcome,
-    ReleasedCell,
-    Report,
-    Role,
-    Status,
-)
+from graders.coursework import Assignment, ReleasedCell, Role
+from graders.records import CheckResult, ExerciseResult, Flag, Kind, Outcome, Report, Status
 
 LEDGER = """\
 x16 = jax.device_put(np.arange(16, dtype=np.float32), cpu)

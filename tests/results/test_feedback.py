@@ -16,24 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from result_samples import assignment, cell, failed, passed, performance_report
 
-from graders.records import (
-    CellRun,
-    CheckResult,
-    Ended,
-    Flag,
-    Kind,
-    Outcome,
-    Problem,
-    RawCheck,
-    Reference,
-    Role,
-    Run,
-    Status,
-    TestRun,
-)
+from graders.coursework import Reference, Role
+from graders.records import CheckResult, Flag, Kind, Outcome, Status
 from graders.results import feedback
 from graders.results.numbers import plain
 from graders.results.scoring import assemble_report
+from graders.runs import CellRun, Ended, Problem, RawCheck, Run, TestRun
 
 replace = msgspec.structs.replace
 VOID = {"meta", "link", "br", "hr", "img", "input"}

@@ -7,9 +7,11 @@ from decimal import Decimal
 import pytest
 from result_samples import assignment, cell, failed, passed
 
-from graders.records import CellRun, Ended, Outcome, Problem, RawCheck, Reference, Role, Run, TestRun
+from graders.coursework import Reference, Role
+from graders.records import Outcome
 from graders.results import hints
 from graders.results.scoring import score
+from graders.runs import CellRun, Ended, Problem, RawCheck, Run, TestRun
 
 # Messages as JAX 0.9.2, NumPy 2.4 and Python 3.11 write them
 # A student's cell of three lines, in which the names stand that the errors below are about.

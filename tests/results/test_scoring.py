@@ -10,22 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from result_samples import assignment, cell
 
-from graders.records import (
-    CellRun,
-    Ended,
-    Kind,
-    Outcome,
-    Problem,
-    RawCheck,
-    Reference,
-    Role,
-    Run,
-    Status,
-    TestRun,
-    report_from_json,
-    to_json,
-)
+from graders.coursework import Reference, Role
+from graders.records import Kind, Outcome, Status, report_from_json, to_json
 from graders.results.scoring import assemble_report, not_graded_report, score
+from graders.runs import CellRun, Ended, Problem, RawCheck, Run, TestRun
 
 ANSWER = cell(Role.answer, "a", released="raise NotImplementedError")
 TEST = cell(Role.test, "a-test", 4)

@@ -16,9 +16,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from graders.coursework import Assignment, Reference, ReleasedCell, Role
 from graders.exam.pair import Conditions
 from graders.kernels.nursery import Limits, best_level
-from graders.records import Assignment, Reference, ReleasedCell, Role, Status
+from graders.records import Status
 from graders.run import executors
 from graders.run.pipeline import Course, Job
 

@@ -1,0 +1,93 @@
+"""Commands of an author: release, gate, simulate.
+
+Comes in: parsed options. Goes out: text and an exit status. Must not: know how anything is done.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from rich.table import Table
+
+from graders import config
+from graders.commands.terminal import err, out, print_findings
+from graders.findings import Gate
+
+
+def release(options: argparse.Namespace) -> int:
+    """Make what students receive, and say what the quick part of the gate found."""
+    from graders.run import releasing
+
+    settings = config.load(options.course)
+    for name in options.assignments:
+        found = releasing.release(settings, name, force=options.force_gate)
+        print_findings(found.findings)
+        if found.reference is None:
+            out.print(f"{name}: released, but its solution fails, so nothing handed in for it can be graded.")
+            continue
+        checks = sum(len(one) for one in found.reference.checks.values())
+        out.print(f"{name}: released; its solution passes all {checks} checks. Students receive {found.folder}.")
+        out.print(f"This was the quick part of the gate; all of it is: graders gate {name}")
+    return 0
+
+
+def gate(options: argparse.Namespace) -> int:
+    """Prove that an assignment grades well; 1 when it is refused."""
+    from graders.results import gatepage
+    from graders.run import gating
+
+    settings = config.load(options.course)
+    refused = 0
+    for name in options.assignments:
+        with err.status(f"{name}: …") as status:
+            made = gating.gate(
+                settings, name, options.jobs, tell=lambda step, name=name: status.update(f"{name}: {step} …")
+            )
+        page = gatepage.write(settings.course, made)
+        _print_gate(made)
+        verdict = f"refused for {len(made.refused)} reasons" if made.refused else "the gate is open"
+        out.print(f"{name}: {verdict}, {len(made.warnings)} warnings. The page: {page}", markup=False)
+        refused += bool(made.refused)
+    return 1 if refused else 0
+
+
+def _print_gate(made: Gate) -> None:
+    print_findings(made.findings)
+    table = Table("group", "looked at", "refused", "warnings", title=f"Gate of {made.assignment}", title_justify="left")
+    for group, what in made.ran.items():
+        own = [one for one in made.findings if one.group == group]
+        refused = sum(one in made.refused for one in own)
+        table.add_row(group, what, str(refused), str(len(own) - refused))
+    out.print(table)
+    if made.score is None:
+        return
+    table = Table("exercise", "check", "notices", "alone", title="Wrong answers", title_justify="left")
+    for one in made.checks:
+        table.add_row(one.exercise, one.title, str(one.killed), str(one.alone))
+    out.print(table)
+    for figures in made.exercises:
+        left = figures.tried - figures.killed - figures.equivalent
+        out.print(
+            f"{figures.exercise}: {figures.tried} wrong answers, {figures.killed} noticed, {left} got full marks, "
+            f"{figures.equivalent} explained as right."
+        )
+    for survivor in made.survivors:
+        if not survivor.reason:
+            told = "\n".join(f"    {line}" for line in survivor.diff.splitlines())
+            out.print(f"Not noticed in {survivor.cell}: {survivor.what}\n{told}", markup=False)
+    out.print(f"Mutation score: {made.score:.1%}")
+
+
+def simulate(options: argparse.Namespace) -> int:
+    """A synthetic class below submitted/."""
+    from graders.course.notebooks import read_assignment
+    from graders.course.simulate import simulate
+
+    settings = config.load(options.course)
+    assignment = read_assignment(settings.course, options.assignment)
+    made = simulate(settings.course, assignment, settings.answers, options.students, options.seed)
+    hostile = sum(not one.honest for one in made)
+    out.print(
+        f"{len(made)} submissions of {assignment.name} are in {settings.course / 'submitted'}; {hostile} are hostile."
+    )
+    return 0

@@ -1,0 +1,101 @@
+"""Commands that grade: grade, feedback, verify.
+
+Comes in: parsed options. Goes out: text or JSON lines, and an exit status. Must not: know how anything is done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from graders import config
+from graders.commands.terminal import out, print_reports, progress
+from graders.errors import GradersError
+from graders.records import Report, Status
+
+_CALM = {"not_attempted"}  # flags that need nobody
+
+
+def grade(options: argparse.Namespace) -> int:
+    """Examine submissions and store their scores; 1 when something needs a person."""
+    settings = config.load(options.course)
+    reports = grade_class(settings, options.assignment, options.student, options.jobs, options.again, options.json)
+    if not options.json:
+        print_reports(reports)
+    return _needs_person(reports)
+
+
+def grade_class(
+    settings: config.Settings,
+    assignment: str,
+    chosen: Sequence[str] | None,
+    jobs: int,
+    again: bool,
+    json: bool,
+    isolation: str | None = None,
+) -> list[Report]:
+    """Grade a class with a progress bar on a terminal, or one JSON line a report."""
+    from graders.results.report import json_line
+    from graders.run import grading
+
+    found = grading.students(settings.course, assignment)
+    for student in chosen or ():
+        if student not in found:
+            raise GradersError(
+                f"{student!r} has handed in nothing for {assignment!r} below {settings.course / 'submitted'}. "
+                f"Name one who has: {_some(found)}."
+            )
+    course = grading.prepare(settings, assignment, isolation)
+    reports: list[Report] = []
+    with progress(len(chosen or found), hidden=json) as step:
+
+        def done(report: Report) -> None:
+            reports.append(report)
+            step()
+            if json:
+                sys.stdout.write(json_line(report).decode() + "\n")
+                sys.stdout.flush()
+
+        grading.grade_class(settings, course, chosen or found, jobs, again, done)
+    return sorted(reports, key=lambda one: one.student)
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "") or "nobody yet"
+
+
+def feedback(options: argparse.Namespace) -> int:
+    """A page for every stored report."""
+    settings = config.load(options.course)
+    pages = write_feedback(settings.course, options.assignment)
+    out.print(f"{len(pages)} pages are below {settings.course / 'feedback'}; the first is {pages[0]}.")
+    return 0
+
+
+def write_feedback(course: Path, assignment: str) -> list[Path]:
+    """A page for every stored report of an assignment."""
+    from graders.results import feedback
+    from graders.run import grading
+
+    reports = grading.stored(course, assignment)
+    if not reports:
+        raise GradersError(f"Nothing of {assignment!r} is graded in {course}. Next step: graders grade {assignment}.")
+    return [page for report, notebooks in reports for page in feedback.write(course, report, notebooks)]
+
+
+def _needs_person(reports: Sequence[Report]) -> int:
+    return int(any(one.status is not Status.graded or any(f.name not in _CALM for f in one.flags) for one in reports))
+
+
+def verify(options: argparse.Namespace) -> int:
+    """Check a stored report against its signature and its submission."""
+    from graders.results.receipts import verify
+
+    found = verify(options.file, options.course.resolve())
+    out.print(
+        f"{options.file}: {found.assignment} of {found.student}, {found.status}, is what was signed at grading "
+        f"({found.started}), and so is the submission. Key {found.key[:16]}…"
+    )
+    return 0

@@ -1,0 +1,82 @@
+"""Commands about this machine: doctor, bench, demo.
+
+Comes in: parsed options. Goes out: text and an exit status. Must not: know how anything is done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from rich.table import Table
+
+from graders import config
+from graders.commands.grading import grade_class, write_feedback
+from graders.commands.terminal import err, out, print_reports
+
+
+def doctor(options: argparse.Namespace) -> int:
+    """Try each forbidden thing at each level; 1 when a wall is open or the demanded level cannot be had."""
+    from graders.kernels.nursery import LEVELS, best_level
+    from graders.kernels.probes import doctor
+
+    wanted = config.load(options.course).isolation if (options.course / "course_config.py").is_file() else "namespaces"
+    best = best_level()
+    failed = 0
+    for level in reversed(LEVELS):
+        if LEVELS.index(level) > LEVELS.index(best):
+            out.print(f"Level {level}: cannot be put up on this machine.")
+            continue
+        table = Table("wall", "tried from inside", "", "seen", title=f"Level {level}", title_justify="left")
+        for probe in doctor(level):
+            failed += not probe.held
+            table.add_row(probe.wall, probe.name, "holds" if probe.held else "OPEN", probe.detail)
+        out.print(table)
+    enough = LEVELS.index(best) >= LEVELS.index(wanted)
+    verdict = "grading runs" if enough else "grading refuses to run"
+    out.print(f"course_config.py demands {wanted!r}; the best level here is {best!r}: {verdict}.")
+    return 0 if enough and not failed else 1
+
+
+def bench(options: argparse.Namespace) -> int:
+    """Measure beside `nbgrader autograde`."""
+    from graders.kernels.nursery import best_level
+    from graders.run import bench
+
+    level = best_level()
+    costs, honest = bench.measure(config.load(options.course), level, options.students)
+    table = Table(
+        "command", "CPU-s a submission", "wall-s a submission", title=f"{honest} honest submissions, walls: {level}"
+    )
+    for one in costs:
+        table.add_row(one.what, f"{one.cpu_s:.2f}", f"{one.wall_s:.2f}")
+    out.print(table)
+    ours, theirs = bench.medians(costs).values()
+    out.print(
+        f"Medians: {theirs.cpu_s / ours.cpu_s:.1f} times fewer CPU-seconds, {theirs.wall_s / ours.wall_s:.1f} times the throughput."
+    )
+    return 0
+
+
+def demo(options: argparse.Namespace) -> int:
+    """Grade a class whose scores are known; 1 when one differs."""
+    from graders.kernels.nursery import best_level
+    from graders.run import demo
+
+    level = best_level()
+    err.print("Making a course of its own with a class of 24 …")
+    settings, made = demo.prepare(config.load(options.course), level)
+    if level != "namespaces":
+        err.print(
+            f"The walls of level 'namespaces' cannot be put up here; the class is our own, so it runs with {level!r}."
+        )
+    reports = grade_class(settings, demo.ASSIGNMENT, None, os.cpu_count() or 1, True, False, isolation=level)
+    pages = write_feedback(settings.course, demo.ASSIGNMENT)
+    print_reports(reports, {one.student: one.what for one in made})
+    expected = {one.student: one.total for one in made}
+    wrong = [one.student for one in reports if one.score != expected[one.student]]
+    out.print(f"Walls: {level}. {len(reports) - len(wrong)} of {len(reports)} scores are the known ones.")
+    if wrong:
+        out.print(f"Not as known: {', '.join(wrong)}.")
+    out.print(f"Pages to open, one a student, such as:\n  {pages[0]}\n  {pages[-1]}")
+    return 1 if wrong else 0

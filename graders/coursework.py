@@ -1,0 +1,85 @@
+"""What an author wrote and what a student handed in, as records.
+
+Comes in: nothing. Goes out: cells, assignments, submissions, and what an author's own run established. Must not: hold behaviour.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from enum import Enum
+
+from graders.records import Flag, Kind, Record
+from graders.runs import RawCheck
+
+
+class Role(str, Enum):
+    """What a cell of the released notebook is for."""
+
+    answer = "answer"
+    test = "test"
+    written = "written"
+    task = "task"
+    locked = "locked"
+    plain = "plain"
+
+
+class ReleasedCell(Record):
+    """One cell of an assignment as the author wrote it.
+
+    `source` is the author's whole text (solution and hidden tests included), `released` is what students receive.
+    `position` counts the cells of its notebook from 0.
+    """
+
+    notebook: str
+    position: int
+    id: str | None
+    role: Role
+    cell_type: str
+    source: str
+    released: str
+    points: Decimal = Decimal(0)
+    kind: Kind = Kind.exercise
+    outcome: str | None = None
+
+
+class Assignment(Record):
+    """One folder of source/ after reading. `files` are the data and Python files that students receive, by relative name.
+
+    `notebooks` holds the cells of every notebook, by its name without `.ipynb`. `sha256` identifies this version.
+    """
+
+    name: str
+    notebooks: dict[str, tuple[ReleasedCell, ...]]
+    files: dict[str, bytes]
+    sha256: str
+
+
+class SubmittedCell(Record):
+    """One cell as it was handed in. `id` is its grade_id, if it still has one."""
+
+    cell_type: str
+    source: str
+    id: str | None = None
+
+
+class Submission(Record):
+    """What one student handed in for one assignment: cells by notebook, other files by relative name."""
+
+    student: str
+    assignment: str
+    notebooks: dict[str, tuple[SubmittedCell, ...]]
+    files: dict[str, bytes] = {}  # noqa: RUF012  (msgspec copies defaults)
+    flags: tuple[Flag, ...] = ()
+
+
+class Reference(Record):
+    """What the instructor's own run of an assignment established, once per version.
+
+    `checks` names each test's checks, all passed or broken on the reference; `partial_credit` holds the ids of tests whose
+    reference ended in a number.
+    """
+
+    assignment_sha256: str
+    checks: dict[str, tuple[RawCheck, ...]]
+    partial_credit: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
