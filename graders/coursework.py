@@ -27,7 +27,9 @@ class ReleasedCell(Record):
     """One cell of an assignment as the author wrote it.
 
     `source` is the author's whole text (solution and hidden tests included), `released` is what students receive.
-    `position` counts the cells of its notebook from 0.
+    `position` counts the cells of its notebook from 0. `file` names the answer file that a test judges, if it judges one.
+
+    An answer file, a Python file with regions of a solution, is such a cell too: `id` is its name, `cell_type` is "file".
     """
 
     notebook: str
@@ -40,18 +42,27 @@ class ReleasedCell(Record):
     points: Decimal = Decimal(0)
     kind: Kind = Kind.exercise
     outcome: str | None = None
+    file: str | None = None
 
 
 class Assignment(Record):
     """One folder of source/ after reading. `files` are the data and Python files that students receive, by relative name.
 
     `notebooks` holds the cells of every notebook, by its name without `.ipynb`. `sha256` identifies this version.
+    `answer_files` are those of the Python files that students complete.
     """
 
     name: str
     notebooks: dict[str, tuple[ReleasedCell, ...]]
     files: dict[str, bytes]
     sha256: str
+    answer_files: dict[str, ReleasedCell] = {}  # noqa: RUF012  (msgspec copies defaults)
+
+    def answers_of(self) -> dict[str, ReleasedCell]:
+        """Every cell and file that holds an answer, by its id."""
+        cells = (cell for cells in self.notebooks.values() for cell in cells)
+        own = {cell.id: cell for cell in cells if cell.id and cell.role in (Role.answer, Role.written)}
+        return own | self.answer_files
 
 
 class SubmittedCell(Record):

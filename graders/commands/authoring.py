@@ -80,7 +80,7 @@ def _print_gate(made: Gate) -> None:
 
 def simulate(options: argparse.Namespace) -> int:
     """A synthetic class below submitted/."""
-    from graders.course.notebooks import read_assignment
+    from graders.course.assignments import read_assignment
     from graders.course.simulate import simulate
 
     settings = config.load(options.course)

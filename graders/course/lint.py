@@ -9,9 +9,8 @@ import ast
 import builtins
 import re
 from collections.abc import Iterable, Sequence
-from decimal import Decimal
 
-from graders.course import markers, stability
+from graders.course import markers, marks, stability
 from graders.coursework import Assignment, ReleasedCell, Role
 from graders.exam.ownership import bound, owners, parse, read
 from graders.findings import Finding, Level
@@ -24,18 +23,23 @@ _COMPARING = re.compile(r"(expect|assert_\w+|assert[A-Z]\w*|allclose|isclose|arr
 
 def lint(assignment: Assignment, sealed: bool = True) -> list[Finding]:
     """Everything that can be said about an assignment without running it; `sealed` is whether tests run apart."""
-    modules = [path.removesuffix(".py").partition("/")[0] for path in assignment.files if path.endswith(".py")]
-    found = _repeated_ids(assignment)
-    for path, data in assignment.files.items():
-        found += markers.of_text(data.decode(errors="replace"), path, "") if path.endswith(".py") else []
+    modules = [_module(path) for path in assignment.files if path.endswith(".py")]
+    found = marks.repeated_ids(assignment)
+    texts = {path: data.decode(errors="replace") for path, data in assignment.files.items() if path.endswith(".py")}
+    for path, text in (texts | {path: one.source for path, one in assignment.answer_files.items()}).items():
+        found += markers.of_text(text, path, "")
     for cells in assignment.notebooks.values():
         for cell in cells:
             found += markers.of_cell(cell)
-        found += [one for one in seal(cells, modules) if sealed or one.rule in _ANYWHERE]
+        found += [one for one in seal(cells, modules, assignment.answer_files) if sealed or one.rule in _ANYWHERE]
         for cell in _tests(cells):
-            found += _points(cell)
+            found += marks.points(cell)
             found += stability.unstable(cell)
     return found
+
+
+def _module(path: str) -> str:
+    return path.removesuffix(".py").partition("/")[0]
 
 
 class _Known(Record):
@@ -46,9 +50,13 @@ class _Known(Record):
     anything: bool
 
 
-def seal(cells: Sequence[ReleasedCell], modules: Iterable[str]) -> list[Finding]:
-    """What cannot work, or proves nothing, once tests run in a process of their own. Cells of one notebook, in order."""
+def seal(cells: Sequence[ReleasedCell], modules: Iterable[str], answer_files: Iterable[str] = ()) -> list[Finding]:
+    """What cannot work, or proves nothing, once tests run in a process of their own. Cells of one notebook, in order.
+
+    `modules` are names of the assignment's Python files, `answer_files` those that students complete.
+    """
     names = owners(cells, modules)
+    answered = {_module(path) for path in answer_files}
     binders: dict[str, set[Role]] = {}
     shown: set[str] = set()
     anything = False
@@ -70,16 +78,12 @@ def seal(cells: Sequence[ReleasedCell], modules: Iterable[str]) -> list[Finding]
             ]
         anything = anything or "import *" in ast.unparse(tree)
         for name in bound(tree):
-            binders.setdefault(name, set()).add(cell.role)
+            binders.setdefault(name, set()).add(Role.answer if name in answered else cell.role)
     return found
 
 
 def _tests(cells: Iterable[ReleasedCell]) -> list[ReleasedCell]:
     return [cell for cell in cells if cell.role is Role.test and cell.cell_type == "code"]
-
-
-def _say(rule: str, cell: ReleasedCell, line: int | None, text: str, level: Level = Level.error) -> Finding:
-    return Finding(f"seal: {rule}", level, cell.notebook, cell.id or f"number {cell.position}", line, text)
 
 
 def _line(tree: ast.AST, name: str) -> int | None:
@@ -90,7 +94,7 @@ def _line(tree: ast.AST, name: str) -> int | None:
 
 def _not_python(cell: ReleasedCell) -> list[Finding]:
     text = "this test cell is not Python, so it cannot run. Mend its syntax."
-    return [_say("no Python", cell, None, text)] if _tests([cell]) else []
+    return [marks.say("no Python", cell, None, text)] if _tests([cell]) else []
 
 
 def _unreachable(cell: ReleasedCell, tree: ast.Module, candidate: set[str], known: _Known) -> list[Finding]:
@@ -107,19 +111,19 @@ def _unreachable(cell: ReleasedCell, tree: ast.Module, candidate: set[str], know
                 f"this test uses {what}, which exists in a notebook's shell only; a test runs outside of it. "
                 "Write it in plain Python, with what it needs in this cell."
             )
-            found.append(_say("shell", cell, line, text))
+            found.append(marks.say("shell", cell, line, text))
         elif name not in known.binders and not known.anything:
             text = (
                 f"this test reads {name!r}, which no cell before it binds. Define it in this cell before it is used, or "
                 "ask for it in an answer cell above."
             )
-            found.append(_say("nowhere", cell, line, text))
+            found.append(marks.say("nowhere", cell, line, text))
         elif name in candidate and name not in known.shown | set(re.findall(r"\w+", cell.released)):
             text = (
                 f"this test reads {name!r}, which only the solution binds: no text that students receive up to here names it, "
                 "so nobody could write it. Name it in the task or in the answer cell's visible text."
             )
-            found.append(_say("unknown to students", cell, line, text))
+            found.append(marks.say("unknown to students", cell, line, text))
     return found
 
 
@@ -134,10 +138,10 @@ def _judged_with(cell: ReleasedCell, tree: ast.Module, candidate: set[str], know
         where = "is bound by a locked cell, which runs in the student's process and can be replaced there"
         if name in deciding:
             text = f"this test judges with {name!r}, which {where}. Define {name} in this test cell instead."
-            found.append(_say("forged", cell, deciding[name], text))
+            found.append(marks.say("forged", cell, deciding[name], text))
         else:
             text = f"this test reads {name!r}, which {where}. That is right if {name} is what is judged; else define it here."
-            found.append(_say("locked read", cell, _line(tree, name), text, Level.warning))
+            found.append(marks.say("locked read", cell, _line(tree, name), text, Level.warning))
     return found
 
 
@@ -182,7 +186,7 @@ def _taken_away(cell: ReleasedCell, tree: ast.Module, known: _Known) -> list[Fin
             + ("Test what the answer does instead, " if gone else "Take another name, ")
             + 'or set c.Graders.examine = "kernel" for this course.'
         )
-        found.append(_say("taken away", cell, _line(tree, name), text, Level.error if gone else Level.warning))
+        found.append(marks.say("taken away", cell, _line(tree, name), text, Level.error if gone else Level.warning))
     return found
 
 
@@ -199,53 +203,6 @@ def _needed_later(cell: ReleasedCell, tree: ast.Module, later: Sequence[Released
                 f"this test binds {name!r}, which cell {other.id or f'number {other.position}'} needs; a test does not run in the "
                 f"student's process, so the name is missing there. Bind {name} in that cell, or in a locked cell before it."
             )
-            found.append(_say("needed later", cell, _line(tree, name), told))
+            found.append(marks.say("needed later", cell, _line(tree, name), told))
         own -= bound(text)
-    return found
-
-
-def _points(cell: ReleasedCell) -> list[Finding]:
-    """Points of checks against those of the cell, where the text alone says what they are."""
-    tree = parse(cell.source)
-    calls = [] if tree is None else [one for one in _checks(tree) if one is not None]
-    if tree is None or not calls or len(calls) != len(_checks(tree)):
-        return []
-    total = sum(calls, Decimal(0))
-    text = f"the checks of this cell are worth {total} points and the cell {cell.points}. Make the two the same."
-    return [_say("points", cell, None, text)] if total != cell.points else []
-
-
-def _checks(tree: ast.Module) -> list[Decimal | None]:
-    """Points of the checks that the cell opens at its own level; None for one that only a run can tell."""
-    found: list[Decimal | None] = []
-    plain = {id(node) for node in tree.body}
-    for node in ast.walk(tree):
-        calls = [one.context_expr for one in node.items] if isinstance(node, ast.With) else []
-        for call in calls:
-            if isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] == "check":
-                given = [*call.args[1:2], *(one.value for one in call.keywords if one.arg == "points")]
-                literal = given[0] if given else ast.Constant(1)
-                known = isinstance(literal, ast.Constant) and isinstance(literal.value, (int, float))
-                direct = known and id(node) in plain
-                found.append(Decimal(str(literal.value)) if direct and isinstance(literal, ast.Constant) else None)
-    return found
-
-
-def _repeated_ids(assignment: Assignment) -> list[Finding]:
-    """Graded and answer cells without an id, or with one that another cell of the assignment has."""
-    first: dict[str, ReleasedCell] = {}
-    found = []
-    for cell in (cell for cells in assignment.notebooks.values() for cell in cells):
-        if cell.id is None:
-            if cell.role is not Role.plain:
-                text = f"this {cell.role.value} cell has no grade_id. Give it one in JupyterLab's “Create Assignment” panel."
-                found.append(_say("no id", cell, None, text))
-            continue
-        other = first.setdefault(cell.id, cell)
-        if other is not cell:
-            text = (
-                f"the grade_id {cell.id!r} is also that of cell {other.position} of {other.notebook}. "
-                "Ids are unique over all notebooks of an assignment: rename one."
-            )
-            found.append(_say("repeated id", cell, None, text))
     return found

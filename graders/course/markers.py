@@ -85,6 +85,26 @@ def near_miss(line: str) -> str | None:
     return f"{'BEGIN' if opening[0] in ('BEGIN', 'START') else 'END'} {region}"
 
 
+def stripped(source: str) -> str:
+    """A Python file as students receive it: each region of a solution gives way to a line that says where to write."""
+    kept: list[str] = []
+    marks = {number: kind for number, kind, region in _markers(source) if region == "SOLUTION"}
+    inside = False
+    for number, line in enumerate(source.splitlines(), 1):
+        if marks.get(number) == "BEGIN":
+            indent = line[: len(line) - len(line.lstrip())]
+            kept += [f"{indent}# YOUR CODE HERE", f"{indent}raise NotImplementedError()"]
+        elif number not in marks and not inside:
+            kept.append(line)
+        inside = marks.get(number, "BEGIN" if inside else "END") == "BEGIN"
+    return "\n".join(kept) + "\n"
+
+
+def has_solution(source: str) -> bool:
+    """Whether a Python file has a region that students are to write."""
+    return any(region == "SOLUTION" for _, _, region in _markers(source))
+
+
 def regions(source: str) -> tuple[list[str], list[str]]:
     """Lines inside solution and hidden regions, and lines outside; marker lines are neither."""
     inside: list[str] = []

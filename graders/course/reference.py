@@ -43,7 +43,7 @@ def establish(course: Path, assignment: Assignment, conditions: Conditions, zygo
         assignment, _with(filling, candidate_cache=caches["solution"], examiner_cache=caches["examiner"]), zygote
     )
     _share_library_programs(assignment, caches["solution"], caches["candidate"])
-    blank = _handed_in(assignment, [cell.released for cells in assignment.notebooks.values() for cell in cells])
+    blank = _handed_in(assignment, [cell.released for cells in assignment.notebooks.values() for cell in cells], {})
     examine(plan.seal(assignment, blank), _with(filling, candidate_cache=caches["candidate"]), zygote)
     for folder in caches.values():
         folder.chmod(0o755)
@@ -85,6 +85,8 @@ def _share_library_programs(assignment: Assignment, solution: Path, candidate: P
     for cell in (cell for cells in assignment.notebooks.values() for cell in cells):
         if cell.role in (Role.answer, Role.written, Role.test) and cell.cell_type == "code":
             secret |= defined(cell.source)
+    for one in assignment.answer_files.values():
+        secret |= defined(one.source)
     for path in solution.iterdir():
         name = path.name.removeprefix("jit_").rpartition("-cache")[0].rpartition("-")[0]
         if name and name not in secret:
@@ -93,7 +95,8 @@ def _share_library_programs(assignment: Assignment, solution: Path, candidate: P
 
 def run_solution(assignment: Assignment, conditions: Conditions, zygote: Zygote) -> Reference:
     """Examine the author's own notebook. Raises `CourseError` when it does not get full marks."""
-    solved = _handed_in(assignment, [cell.source for cells in assignment.notebooks.values() for cell in cells])
+    files = {path: one.source.encode() for path, one in assignment.answer_files.items()}
+    solved = _handed_in(assignment, [cell.source for cells in assignment.notebooks.values() for cell in cells], files)
     return reference_of(assignment, examine(plan.seal(assignment, solved), conditions, zygote))
 
 
@@ -150,13 +153,13 @@ def _short(cell: ReleasedCell, number: Decimal) -> list[str]:
     return [] if number == cell.points else [f"{cell.id} ends in {number}, and the cell is worth {cell.points} points"]
 
 
-def _handed_in(assignment: Assignment, sources: list[str]) -> Submission:
+def _handed_in(assignment: Assignment, sources: list[str], files: dict[str, bytes]) -> Submission:
     texts = iter(sources)
     notebooks = {
         name: tuple(SubmittedCell(cell.cell_type, next(texts), cell.id) for cell in cells)
         for name, cells in assignment.notebooks.items()
     }
-    return Submission("reference", assignment.name, notebooks)
+    return Submission("reference", assignment.name, notebooks, files)
 
 
 def _with(conditions: Conditions, **caches: Path) -> Conditions:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from graders.course import markers
 from graders.errors import CourseError
 
 
@@ -37,3 +38,7 @@ def generate(course: Path, course_id: str, name: str, db_url: str = "") -> None:
             line for line in done.stderr.splitlines() if "ERROR" in line or "Error" in line
         ] or done.stderr.splitlines()
         raise CourseError(f"nbgrader could not release {name!r}:\n  " + "\n  ".join(lines[-8:]))
+    for path in (course / "release" / name).rglob("*.py"):  # nbgrader copies them as they are
+        text = path.read_text()
+        if markers.has_solution(text):
+            path.write_text(markers.stripped(text))

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from graders.course.answers import Hostile, KnownAnswer, hostile, known_answers
-from graders.course.notebooks import released_notebook
-from graders.coursework import Assignment, Role
+from graders.course.assignments import released_notebook
+from graders.coursework import Assignment
 from graders.errors import CourseError
 from graders.records import Record
 
@@ -63,9 +63,8 @@ def simulate(course: Path, assignment: Assignment, answers: Path, students: int,
 
 
 def reference_answers(assignment: Assignment) -> dict[str, str]:
-    """The author's own text of every answer cell."""
-    cells = (cell for cells in assignment.notebooks.values() for cell in cells)
-    return {cell.id: cell.source for cell in cells if cell.id and cell.role in (Role.answer, Role.written)}
+    """The author's own text of every answer, by grade_id or name of its file."""
+    return {identity: one.source for identity, one in assignment.answers_of().items()}
 
 
 def notebook_with(released: dict[str, Any], cells: dict[str, str]) -> dict[str, Any]:
@@ -117,4 +116,4 @@ def _write(course: Path, assignment: Assignment, student: str, cells: dict[str, 
         (folder / f"{name}.ipynb").write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n")
     for path, data in assignment.files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_bytes(data)
+        (folder / path).write_bytes(cells[path].encode() if path in assignment.answer_files and path in cells else data)

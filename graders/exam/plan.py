@@ -239,4 +239,8 @@ def _file_flags(assignment: Assignment, submission: Submission) -> list[Flag]:
             )
         elif path in assignment.files and not path.endswith(".py") and data != assignment.files[path]:
             flags.append(Flag("data_restored", f"The data file {path} was changed; the instructor's copy was used."))
+    for path in assignment.answer_files:
+        if path not in submission.files:
+            text = f"{path} is not among the files that were handed in, so what it should hold counts as unanswered."
+            flags.append(Flag("answer_missing", text, path))
     return flags

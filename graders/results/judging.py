@@ -6,7 +6,7 @@ Comes in: what is the same for all exercises of a submission, then one graded ce
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from graders.coursework import Assignment, Reference, ReleasedCell, Role
 from graders.records import CheckResult, ExerciseResult, Outcome
@@ -19,17 +19,20 @@ ANSWER_MISSING = "The cell for this answer is not in the notebook that was hande
 LOST_EXAMINER = "The tests stopped working on what your code handed to them. A person will look at it."
 
 
-def with_answers(cells: Iterable[ReleasedCell]) -> list[tuple[ReleasedCell, tuple[ReleasedCell, ...]]]:
-    """Pair each graded cell of one notebook with the answer cells that it judges.
+def with_answers(assignment: Assignment, notebook: str) -> list[tuple[ReleasedCell, tuple[ReleasedCell, ...]]]:
+    """Pair each graded cell of one notebook with the answers that it judges.
 
-    Those are the answers since the previous test; a second test of the same answers gets the same ones.
+    Those are the file that it names, or else the answer cells since the previous test; a second test of the same
+    answers gets the same ones.
     """
     pairs: list[tuple[ReleasedCell, tuple[ReleasedCell, ...]]] = []
     fresh: list[ReleasedCell] = []
     latest: tuple[ReleasedCell, ...] = ()
-    for cell in cells:
+    for cell in assignment.notebooks[notebook]:
         if cell.role is Role.answer:
             fresh.append(cell)
+        elif cell.role is Role.test and cell.file in assignment.answer_files:
+            pairs.append((cell, (assignment.answer_files[cell.file],)))
         elif cell.role is Role.test:
             latest, fresh = tuple(fresh) or latest, []
             pairs.append((cell, latest))

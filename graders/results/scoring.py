@@ -33,8 +33,8 @@ def score(
     """
     judge = Judge(reference, run, answers, unjudged or {}, hints.names_of_tests(assignment), released_text(assignment))
     results: list[ExerciseResult] = []
-    for cells in assignment.notebooks.values():
-        for cell, owned in with_answers(cells):
+    for name in assignment.notebooks:
+        for cell, owned in with_answers(assignment, name):
             results.append(judge.manual(cell) if cell.role is not Role.test else judge.test(cell, owned))
     return tuple(results)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 
 from graders.config import Settings
-from graders.course.notebooks import read_assignment
+from graders.course.assignments import read_assignment
 from graders.course.simulate import simulate
 from graders.records import Record
 from graders.run import demo, releasing

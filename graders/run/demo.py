@@ -13,7 +13,7 @@ import msgspec
 
 from graders import config
 from graders.config import Settings
-from graders.course.notebooks import read_assignment
+from graders.course.assignments import read_assignment
 from graders.course.simulate import Simulated, simulate
 from graders.errors import CourseError
 from graders.run import releasing

@@ -14,9 +14,10 @@ from pathlib import Path
 import msgspec
 
 from graders.config import Settings
+from graders.course.assignments import read_assignment
 from graders.course.leaks import leaks
 from graders.course.lint import lint
-from graders.course.notebooks import read_assignment, read_files
+from graders.course.notebooks import read_files
 from graders.course.reference import establish, run_solution, with_caches
 from graders.course.release import generate
 from graders.coursework import Assignment, Reference

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graders.config import Settings
-from graders.course.notebooks import read_assignment, read_files
+from graders.course.assignments import read_assignment
+from graders.course.notebooks import read_files
 from graders.course.reference import establish, known, with_caches
 from graders.coursework import Assignment
 from graders.errors import CourseError, SubmissionError, VerifyError

@@ -6,6 +6,7 @@ a test's text; only what tests do to answers counts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -14,7 +15,7 @@ from graders.course import answers
 from graders.course.answers import Equivalent, KnownAnswer
 from graders.course.mutants import Mutant, mutants
 from graders.coursework import Assignment, Role
-from graders.exam.ownership import owners, parse, read
+from graders.exam.ownership import bound, owners, parse, read
 from graders.findings import CheckFigures, ExerciseFigures, Finding, Gate, Level, Survivor
 from graders.records import CheckResult, ExerciseResult, Outcome
 from graders.results.hints import student_reads
@@ -113,8 +114,10 @@ def mutants_of(assignment: Assignment, exercise: Exercise) -> list[tuple[str, Mu
     visible = "\n".join(test.released for test in exercise.tests)
     found = []
     for answer in reversed(exercise.answers):
-        tree = parse(answer.source) if answer.cell_type == "code" else None
+        tree = parse(answer.source) if answer.cell_type in ("code", "file") else None
         if tree is not None and answer.role is Role.answer:
+            if answer.cell_type == "file":  # what a test says of a module's functions, it says by their names
+                wanted |= bound(tree) & {word for test in exercise.tests for word in re.findall(r"\w+", test.source)}
             found += [(answer.id or "", one) for one in mutants(answer.source, wanted, answer.released, visible)]
             wanted |= set(read(tree))
     return found

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from graders.config import Settings
+from graders.course.assignments import read_assignment
 from graders.course.lint import lint
-from graders.course.notebooks import read_assignment
 from graders.course.release import generate
 from graders.coursework import Reference
 from graders.errors import CourseError

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from graders.course.notebooks import read_files, released_notebook
+from graders.course.assignments import released_notebook
+from graders.course.notebooks import read_files
 from graders.course.simulate import notebook_with, reference_answers
 from graders.coursework import Assignment, ReleasedCell, Role
 from graders.exam.ownership import bound, parse, read
@@ -69,7 +70,7 @@ def exercises(assignment: Assignment) -> tuple[Exercise, ...]:
     found: list[Exercise] = []
     for name, cells in assignment.notebooks.items():
         groups: dict[tuple[str, ...], tuple[tuple[ReleasedCell, ...], list[ReleasedCell]]] = {}
-        for cell, owned in with_answers(cells):
+        for cell, owned in with_answers(assignment, name):
             if cell.role is Role.test and cell.cell_type == "code" and owned:
                 groups.setdefault(tuple(one.id or "" for one in owned), (owned, []))[1].append(cell)
         for answers, tests in groups.values():
@@ -82,7 +83,7 @@ def _needed_elsewhere(answers: Iterable[ReleasedCell], others: Iterable[Released
     own: set[str] = set()
     for cell in answers:
         tree = parse(cell.source) if cell.cell_type == "code" else None
-        own |= bound(tree) if tree else set()
+        own |= bound(tree) if tree else set()  # names in a file are the module's, not the notebook's
     trees = [parse(cell.source) for cell in others if cell.cell_type == "code"]
     needed = {name for tree in trees if tree for name in read(tree)}
     return bool(own & needed)
@@ -129,4 +130,5 @@ def job(home: Path, source: Path, assignment: Assignment, name: str, cells: Mapp
     }
     others = read_files(source) if cells is not None else assignment.files
     files |= {path: data for path, data in others.items() if path.endswith(".py")}
+    files |= {path: texts[path].encode() for path in assignment.answer_files if path in texts}
     return Job(name, files, (), hash_files(files))

@@ -13,7 +13,7 @@ from notebook_samples import answer, hidden, locked, notebook, secret_lines
 
 from graders.config import Settings
 from graders.course.answers import hostile, known_answers
-from graders.course.notebooks import read_assignment
+from graders.course.assignments import read_assignment
 from graders.course.release import generate
 from graders.course.simulate import simulate
 from graders.errors import CourseError

@@ -15,7 +15,7 @@ import pytest
 from notebook_samples import answer, dump, hidden, locked, notebook, with_answers
 
 from graders.config import Settings
-from graders.course.notebooks import read_assignment, released_notebook
+from graders.course.assignments import read_assignment, released_notebook
 from graders.course.reference import run_solution
 from graders.kernels.nursery import best_level
 from graders.records import ExerciseResult, Outcome, Report, Status

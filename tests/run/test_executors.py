@@ -56,9 +56,10 @@ def jobs(count: int) -> list[Job]:
 def below(pid: int) -> set[int]:
     """Every process that descends from this one."""
     found: set[int] = set()
-    for children in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in map(int, children.read_text().split()):
-            found |= {child} | below(child)
+    with contextlib.suppress(OSError):  # it has just ended
+        for children in Path(f"/proc/{pid}/task").glob("*/children"):
+            for child in map(int, children.read_text().split()):
+                found |= {child} | below(child)
     return found
 
 
@@ -92,9 +93,10 @@ def killer() -> Iterator[Callable[[int], set[int]]]:
                 orphans.update(living)
                 for worker in multiprocessing.active_children()[:left] if living else ():
                     assert worker.pid
-                    os.kill(worker.pid, signal.SIGKILL)
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(worker.pid, signal.SIGKILL)
+                        left -= 1
                     worker.join(10)
-                    left -= 1
                 time.sleep(0.05)
 
         threads.append(threading.Thread(target=kill))

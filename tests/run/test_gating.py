@@ -13,7 +13,7 @@ import pytest
 
 from graders import cli, config
 from graders.config import Settings
-from graders.course.notebooks import read_assignment
+from graders.course.assignments import read_assignment
 from graders.errors import CourseError
 from graders.findings import ExerciseFigures, Gate, Level
 from graders.kernels.nursery import Zygote, best_level

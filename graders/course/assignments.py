@@ -1,0 +1,132 @@
+"""Read an assignment: the author's notebooks and files, and what students received.
+
+Comes in: a course folder. Goes out: an `Assignment`. Must not: execute anything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from graders.course import markers
+from graders.course.notebooks import read_files, role_of
+from graders.course.parsing import RawCell, parse
+from graders.coursework import Assignment, ReleasedCell, Role
+from graders.errors import CourseError, SubmissionError
+from graders.records import Kind
+
+
+def read_assignment(course: Path, name: str, released: bool = True) -> Assignment:
+    """Read one assignment: the author's text from source/, what students received from release/.
+
+    `released=False` reads source/ alone, for an assignment that has not been released yet.
+
+    Raises:
+        CourseError: a folder or notebook is missing, or the two do not belong together.
+    """
+    source = course / "source" / name
+    release = course / "release" / name if released else source
+    if not source.is_dir():
+        known = sorted(p.name for p in (course / "source").glob("*") if p.is_dir())
+        raise CourseError(
+            f"There is no assignment {name!r} in {source.parent}; there are: {', '.join(known) or 'none'}."
+        )
+    if not release.is_dir():
+        raise CourseError(
+            f"{release} does not exist: {name!r} has not been released. Next step: graders release {name}."
+        )
+    notebooks = {}
+    for path in sorted(source.glob("*.ipynb")):
+        if not (release / path.name).is_file():
+            raise CourseError(f"{release / path.name} is missing. Next step: graders release {name}.")
+        notebooks[path.stem] = _pair(path, release / path.name)
+    if not notebooks:
+        raise CourseError(f"{source} holds no notebook. An assignment is a folder with at least one .ipynb file.")
+    files = {p: b for p, b in read_files(release).items() if not p.endswith(".ipynb")}
+    answer_files = _answer_files(source, next(iter(notebooks)))
+    if not released:
+        files |= {path: one.released.encode() for path, one in answer_files.items()}
+    return Assignment(name, notebooks, files, _version(notebooks, files, answer_files), answer_files)
+
+
+def _answer_files(source: Path, notebook: str) -> dict[str, ReleasedCell]:
+    """The Python files that students complete, each as an answer cell."""
+    texts = {path: data.decode(errors="replace") for path, data in read_files(source).items() if path.endswith(".py")}
+    return {
+        path: ReleasedCell(notebook, -1, path, Role.answer, "file", text, markers.stripped(text))
+        for path, text in texts.items()
+        if markers.has_solution(text)
+    }
+
+
+def released_notebook(course: Path, assignment: str, name: str) -> dict[str, Any]:
+    """One released notebook as an nbformat 4 dictionary."""
+    found = json.loads((course / "release" / assignment / f"{name}.ipynb").read_bytes())
+    return dict(found)
+
+
+def _pair(source: Path, release: Path) -> tuple[ReleasedCell, ...]:
+    author, released = _author_cells(source), _author_cells(release)
+    author = _with_header(author, released)
+    if len(author) != len(released):
+        raise CourseError(
+            f"{release} does not have the cells of {source}. Next step: graders release {source.parent.name}."
+        )
+    return tuple(
+        _released_cell(source.stem, position, one, other)
+        for position, (one, other) in enumerate(zip(author, released, strict=True))
+    )
+
+
+def _with_header(author: tuple[RawCell, ...], released: tuple[RawCell, ...]) -> tuple[RawCell, ...]:
+    """The author's cells between those that nbgrader's IncludeHeaderFooter put around them at release."""
+
+    def names(cells: tuple[RawCell, ...]) -> list[object]:
+        return [(cell.cell_type, cell.nbgrader.get("grade_id")) for cell in cells]
+
+    for start in range(len(released) - len(author) + 1):
+        end = start + len(author)
+        if names(released[start:end]) == names(author):
+            return (*released[:start], *author, *released[end:])
+    return author
+
+
+def _author_cells(path: Path) -> tuple[RawCell, ...]:
+    try:
+        return parse(path.read_bytes(), str(path))[0]
+    except SubmissionError as error:
+        raise CourseError(str(error)) from None
+
+
+def _released_cell(notebook: str, position: int, author: RawCell, released: RawCell) -> ReleasedCell:
+    return ReleasedCell(
+        notebook,
+        position,
+        author.nbgrader.get("grade_id"),
+        role_of(author),
+        author.cell_type,
+        author.source,
+        released.source,
+        Decimal(str(author.nbgrader.get("points", 0) or 0)),
+        Kind(author.graders.get("kind", "exercise")),
+        author.graders.get("outcome"),
+        author.graders.get("file"),
+    )
+
+
+def _version(
+    notebooks: dict[str, tuple[ReleasedCell, ...]], files: dict[str, bytes], answer_files: dict[str, ReleasedCell]
+) -> str:
+    digest = hashlib.sha256()
+    for name, cells in sorted(notebooks.items()):
+        for cell in cells:
+            digest.update(
+                json.dumps([name, cell.id, cell.source, cell.released, str(cell.points), cell.kind.value]).encode()
+            )
+    texts = {f"{path} with its solution": one.source.encode() for path, one in answer_files.items()}
+    for path, data in sorted((files | texts).items()):
+        digest.update(path.encode() + b"\0" + hashlib.sha256(data).digest())
+    return digest.hexdigest()
