@@ -1,75 +1,79 @@
-"""Laws of the lesson's grades: every known answer earns what was worked out by hand, check by check."""
+"""Laws of the lessons' grades: every known answer earns what was worked out by hand, check by check."""
 
 from __future__ import annotations
 
 import html
-import json
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
-from itertools import groupby
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from graders.config import Settings
 from graders.course.answers import KnownAnswer, hostile, known_answers
-from graders.course.simulate import notebook_with, reference_answers
-from graders.coursework import Assignment
-from graders.records import ExerciseResult, Outcome, Report, Status
+from graders.course.simulate import reference_answers
+from graders.kernels.nursery import best_level
+from graders.records import ExerciseResult, Kind, Outcome, Report, Status
 from graders.results import feedback
-from graders.results.folders import hash_files
 from graders.results.report import summary
-from graders.run import executors
+from graders.run import executors, grading, trials
 from graders.run.pipeline import Course, Job
 
-LESSON = "performance-02"
-FOLDER = Path(__file__).resolve().parents[1] / "answers" / LESSON
-KNOWN = known_answers(FOLDER)
-HOSTILE = hostile(FOLDER)
-BY_EXERCISE = {exercise: list(answers) for exercise, answers in groupby(KNOWN, lambda one: one.exercise)}
-ROUNDS = max(map(len, BY_EXERCISE.values()))
+FOLDER = Path(__file__).resolve().parents[1] / "answers"
+# Points that a machine judges, and those that a person gives for the written answer, as the tasks of each lesson say.
+POINTS = {"performance-02": (27, 3), "transforms-05": (31, 4), "transforms-audit": (35, 4)}
+KNOWN = [(lesson, one) for lesson in POINTS for one in known_answers(FOLDER / lesson)]
+NAMES = [f"{lesson}, {one.exercise}: {one.name}" for lesson, one in KNOWN]
+HOSTILE = hostile(FOLDER / "performance-02")
 HOSTILE_CELL_S = 8  # wall seconds that the endless loop costs; an honest cell may take longer on a busy machine
 
 
-def student_of(answer: KnownAnswer) -> str:
-    """The submission in which a known answer was put: the n-th answers of all exercises go together."""
-    return f"student-{BY_EXERCISE[answer.exercise].index(answer):02d}"
+def student_of(lesson: str, answer: KnownAnswer) -> str:
+    """The submission in which a known answer was put: the n-th answers to all cells go together."""
+    same = [one for one in known_answers(FOLDER / lesson) if one.cell == answer.cell]
+    return f"student-{same.index(answer):02d}"
 
 
-def job(student: str, released: dict, cells: dict[str, str]) -> Job:
-    """One submission: the released notebook with these answers."""
-    files = {f"{LESSON}.ipynb": json.dumps(notebook_with(released, cells)).encode()}
-    return Job(student, files, (), hash_files(files))
-
-
-def honest(assignment: Assignment, released: dict) -> Iterable[Job]:
-    """The class: what was handed out, the author's own notebook, then every known answer once."""
-    yield job("unchanged", released, {})
-    yield job("author", released, reference_answers(assignment))
-    for number in range(ROUNDS):
-        chosen = [answers[number % len(answers)] for answers in BY_EXERCISE.values()]
-        yield job(f"student-{number:02d}", released, {one.cell: one.source for one in chosen})
+def honest(course: Course, submission: Callable[[str, dict[str, str] | None], Job]) -> Sequence[Job]:
+    """The class: what was handed out, the author's own answers, then every known answer once."""
+    made: dict[str, dict[str, str]] = {}
+    for one in known_answers(FOLDER / course.assignment.name):
+        made.setdefault(student_of(course.assignment.name, one), {})[one.cell] = one.source
+    chosen = {"unchanged": None, "author": {}} | made
+    return [submission(name, cells) for name, cells in chosen.items()]
 
 
 @pytest.fixture(scope="module")
-def released(root: Path) -> dict:
-    """The notebook that students receive."""
-    return json.loads((root / "release" / LESSON / f"{LESSON}.ipynb").read_text())
+def submissions(root: Path) -> Callable[[Course], Callable[[str, dict[str, str] | None], Job]]:
+    """Makes submissions: the author's answers with others in some places, or (None) what was handed out."""
+    return lambda course: (
+        lambda name, cells: trials.job(root, root / "source" / course.assignment.name, course.assignment, name, cells)
+    )
 
 
 @pytest.fixture(scope="module")
-def reports(lesson: Course, released: dict) -> dict[str, Report]:
-    """The reports of the class, by student."""
-    done = executors.local(honest(lesson.assignment, released), lesson, 2)
-    return {one.report.student: one.report for one in done}
+def lessons(settings: Settings) -> dict[str, Course]:
+    """Each lesson, ready to grade."""
+    return {name: grading.prepare(settings, name, best_level()) for name in POINTS}
 
 
 @pytest.fixture(scope="module")
-def attacked(lesson: Course, released: dict) -> dict[str, Report]:
+def reports(
+    lessons: dict[str, Course], submissions: Callable[[Course], Callable[[str, dict[str, str] | None], Job]]
+) -> dict[str, dict[str, Report]]:
+    """The reports of each lesson's class, by student."""
+    done = {name: executors.local(honest(course, submissions(course)), course, 2) for name, course in lessons.items()}
+    return {name: {one.report.student: one.report for one in graded} for name, graded in done.items()}
+
+
+@pytest.fixture(scope="module")
+def attacked(
+    lesson: Course, submissions: Callable[[Course], Callable[[str, dict[str, str] | None], Job]]
+) -> dict[str, Report]:
     """The reports of the hostile submissions, by name."""
     hasty = msgspec.structs.replace(lesson.conditions, cell_timeout_s=HOSTILE_CELL_S)
-    own = reference_answers(lesson.assignment)
-    jobs = [job(one.name, released, own | one.cells) for one in HOSTILE]
+    jobs = [submissions(lesson)(one.name, one.cells) for one in HOSTILE]
     done = executors.local(jobs, msgspec.structs.replace(lesson, conditions=hasty), 2)
     return {one.report.student: one.report for one in done}
 
@@ -79,54 +83,65 @@ def exercise_of(report: Report, identity: str) -> ExerciseResult:
     return next(one for one in report.exercises if one.id == identity)
 
 
-def test_unchanged_earns_nothing(reports: dict[str, Report]) -> None:
-    """What was handed out, handed in again, earns 0 of 12 and is flagged as not attempted."""
-    report = reports["unchanged"]
-    assert (report.status, report.score, report.max_score) == (Status.graded, 0, 12)
+@pytest.mark.parametrize("name", POINTS)
+def test_unchanged_earns_nothing(name: str, reports: dict[str, dict[str, Report]]) -> None:
+    """What was handed out, handed in again, earns nothing and is flagged as not attempted."""
+    report = reports[name]["unchanged"]
+    assert (report.status, report.score, report.max_score) == (Status.graded, 0, sum(POINTS[name]))
     assert "not_attempted" in [flag.name for flag in report.flags]
 
 
-def test_the_author_earns_everything(reports: dict[str, Report]) -> None:
-    """The author's own answers earn 12 of 12 and raise no flag."""
-    report = reports["author"]
-    assert (report.status, report.score, report.max_score) == (Status.graded, 12, 12)
-    assert report.flags == ()
+@pytest.mark.parametrize("name", POINTS)
+def test_the_author_earns_everything(name: str, reports: dict[str, dict[str, Report]]) -> None:
+    """The author's own answers earn all that a machine judges, and the one flag is that a person is to read the rest."""
+    report = reports[name]["author"]
+    assert (report.status, report.score, report.max_score) == (Status.graded, POINTS[name][0], sum(POINTS[name]))
+    assert [flag.name for flag in report.flags] == ["awaits_marking"]
 
 
-@pytest.mark.parametrize("known", KNOWN, ids=lambda one: f"{one.exercise}: {one.name}")
-def test_a_known_answer_earns_its_points(known: KnownAnswer, reports: dict[str, Report]) -> None:
+@pytest.mark.parametrize(("name", "known"), KNOWN, ids=NAMES)
+def test_a_known_answer_earns_its_points(name: str, known: KnownAnswer, reports: dict[str, dict[str, Report]]) -> None:
     """A known answer earns, check by check, the points that were worked out by hand."""
-    checks = exercise_of(reports[student_of(known)], known.exercise).checks
+    checks = exercise_of(reports[name][student_of(name, known)], known.exercise).checks
     earned = {one.title: one.earned for one in checks if one.points}
     assert earned == known.points
     assert all((one.outcome is Outcome.passed) == (one.earned == one.points) for one in checks if one.points)
 
 
-@pytest.mark.parametrize("known", [one for one in KNOWN if one.hint], ids=lambda one: f"{one.exercise}: {one.name}")
-def test_a_known_misconception_is_named(known: KnownAnswer, reports: dict[str, Report]) -> None:
+HINTED = [(pair, label) for pair, label in zip(KNOWN, NAMES, strict=True) if pair[1].hint]
+
+
+@pytest.mark.parametrize(("name", "known"), [pair for pair, _ in HINTED], ids=[label for _, label in HINTED])
+def test_a_known_misconception_is_named(name: str, known: KnownAnswer, reports: dict[str, dict[str, Report]]) -> None:
     """Where a wrong value has an explanation, the student reads it: in the line for scripts and on the page."""
-    report = reports[student_of(known)]
+    report = reports[name][student_of(name, known)]
     [line] = [one for one in summary(report)["exercises"] if one["id"] == known.exercise]
     assert any(known.hint in (check["hint"] or "") for check in line["checks"])
     assert known.hint in html.unescape(feedback.render(report))
 
 
-@pytest.mark.parametrize("quality", ["right", "partly", "wrong"])
-def test_quality_means_points(quality: str) -> None:
-    """The files keep to their own words: right is all 4 points, wrong at most one, partly between."""
-    least, most = {"right": (4, 4), "partly": (2, 3), "wrong": (0, 1)}[quality]
-    totals = {one.name: sum(one.points.values()) for one in KNOWN if one.quality == quality}
-    assert {name: total for name, total in totals.items() if not least <= total <= most} == {}
+@pytest.mark.parametrize(("name", "known"), KNOWN, ids=NAMES)
+def test_quality_means_points(name: str, known: KnownAnswer, lessons: dict[str, Course]) -> None:
+    """The files keep to their own words: right is all points, wrong at most one and not all, partly between."""
+    cells = [cell for cells in lessons[name].assignment.notebooks.values() for cell in cells]
+    most = next(cell.points for cell in cells if cell.id == known.exercise)
+    total = sum(known.points.values(), Decimal(0))
+    said = "right" if total == most else "wrong" if total <= 1 else "partly"
+    assert said == known.quality
 
 
-def test_every_exercise_has_enough_known_answers(lesson: Course) -> None:
-    """Each exercise has a right answer that is not the author's and six that are not right."""
-    own = {text.strip() for text in reference_answers(lesson.assignment).values()}
-    for exercise, answers in BY_EXERCISE.items():
-        right = [one for one in answers if one.quality == "right"]
-        assert right, exercise
-        assert own.isdisjoint(one.source.strip() for one in right)
-        assert len(answers) - len(right) >= 6
+@pytest.mark.parametrize("name", POINTS)
+def test_every_exercise_has_enough_known_answers(name: str, lessons: dict[str, Course]) -> None:
+    """Each exercise has a right answer that is not the author's and six that are not right; a checkpoint has four of those."""
+    own = {text.strip() for text in reference_answers(lessons[name].assignment).values()}
+    known = known_answers(FOLDER / name)
+    for cells in lessons[name].assignment.notebooks.values():
+        for cell in (cell for cell in cells if cell.points and cell.role.value == "test"):
+            answers = [one for one in known if one.exercise == cell.id]
+            right = [one for one in answers if one.quality == "right"]
+            assert right, cell.id
+            assert own.isdisjoint(one.source.strip() for one in right)
+            assert len(answers) - len(right) >= (6 if cell.kind is Kind.exercise else 4), cell.id
 
 
 @pytest.mark.parametrize("name", [one.name for one in HOSTILE])
@@ -136,8 +151,9 @@ def test_a_hostile_submission_loses_what_it_attacks(name: str, attacked: dict[st
     report = attacked[name]
     assert (report.status, report.score) == (Status.graded, known.total)
     hit = {f"{cell}-test" for cell in known.cells}
-    assert {one.id: one.score for one in report.exercises} == {
-        one.id: Decimal(0) if one.id in hit else one.max_score for one in report.exercises
+    judged = [one for one in report.exercises if not one.manual]
+    assert {one.id: one.score for one in judged} == {
+        one.id: Decimal(0) if one.id in hit else one.max_score for one in judged
     }
 
 
