@@ -19,6 +19,7 @@ from graders.errors import GradersError
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "release": authoring.release,
     "gate": authoring.gate,
+    "record": authoring.record,
     "simulate": authoring.simulate,
     "grade": grading.grade,
     "feedback": grading.feedback,
@@ -63,6 +64,8 @@ def _parser() -> argparse.ArgumentParser:
     gate = commands.add_parser("gate", help="prove that an assignment grades well; writes .graders/gate/A.html")
     gate.add_argument("assignments", nargs="+", metavar="A")
     gate.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
+    record = commands.add_parser("record", help="our own run of a released assignment, kept beside its release")
+    record.add_argument("assignments", nargs="+", metavar="A")
     simulate = commands.add_parser("simulate", help="a synthetic class into submitted/")
     simulate.add_argument("assignment", metavar="A")
     simulate.add_argument("--students", type=int, default=24, metavar="N")
@@ -76,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     feedback = commands.add_parser("feedback", help="feedback/STUDENT/A/*.html")
     feedback.add_argument("assignment", metavar="A")
     commands.add_parser("doctor", help="try each forbidden thing from inside and say which wall holds")
-    verify = commands.add_parser("verify", help="check a report against its signature and its submission")
+    verify = commands.add_parser("verify", help="check a report against its signature, or an execution record")
     verify.add_argument("file", type=Path, metavar="FILE")
     bench = commands.add_parser("bench", help="cost per submission, beside nbgrader autograde in the same run")
     bench.add_argument(

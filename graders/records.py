@@ -127,6 +127,29 @@ class Receipt(Record):
     restarts: int = 0
 
 
+class ExecutionRecord(Record):
+    """Our own run of an assignment: where it ran, for how long, and that its checks pass. Nothing of what it computed.
+
+    `seconds` are wall seconds by notebook and then by grade_id, or `cell N` where there is none; nothing was compiled before
+    that run. Hashes and times are as in a receipt.
+    """
+
+    assignment: str
+    assignment_sha256: str
+    environment_sha256: str
+    graders: str
+    examine: str
+    isolation: str
+    places: tuple[Place, ...]
+    started: str
+    wall_s: float
+    cpu_s: float
+    seconds: dict[str, dict[str, float]]
+    checks: int
+    passed: int
+    restarts: int
+
+
 class Report(Record):
     """Results, receipt and flags of one submission: the one record that leaves the pipeline."""
 

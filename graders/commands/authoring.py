@@ -1,4 +1,4 @@
-"""Commands of an author: release, gate, simulate.
+"""Commands of an author: release, gate, record, simulate.
 
 Comes in: parsed options. Goes out: text and an exit status. Must not: know how anything is done.
 """
@@ -28,6 +28,22 @@ def release(options: argparse.Namespace) -> int:
         checks = sum(len(one) for one in found.reference.checks.values())
         out.print(f"{name}: released; its solution passes all {checks} checks. Students receive {found.folder}.")
         out.print(f"This was the quick part of the gate; all of it is: graders gate {name}")
+    return 0
+
+
+def record(options: argparse.Namespace) -> int:
+    """Run the solution of a released assignment and keep a record of that run beside the release."""
+    from graders.run import recording
+
+    settings = config.load(options.course)
+    for name in options.assignments:
+        with err.status(f"{name}: running its solution …"):
+            path, made = recording.record(settings, name)
+        where = ", ".join(f"{one.role} on {one.platform} with JAX {one.jax}" for one in made.places)
+        out.print(
+            f"{name}: {made.passed} of {made.checks} checks passed in {made.wall_s:g} s ({where}). The record: {path}",
+            markup=False,
+        )
     return 0
 
 

@@ -90,9 +90,15 @@ def _needs_person(reports: Sequence[Report]) -> int:
 
 
 def verify(options: argparse.Namespace) -> int:
-    """Check a stored report against its signature and its submission."""
+    """Check a stored report against its signature and its submission, or an execution record against what is released."""
+    from graders.course.assignments import EXECUTION_RECORD
     from graders.results.receipts import verify
+    from graders.run import recording
 
+    if options.file.name == EXECUTION_RECORD:
+        ran = recording.verify(options.file, options.course.resolve())
+        out.print(f"{options.file}: a run of {ran.assignment} as it is released now ({ran.started}). It is not signed.")
+        return 0
     found = verify(options.file, options.course.resolve())
     out.print(
         f"{options.file}: {found.assignment} of {found.student}, {found.status}, is what was signed at grading "

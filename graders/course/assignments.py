@@ -11,12 +11,15 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from graders.course import markers
+from graders.course import downloads, markers
 from graders.course.notebooks import read_files, role_of
 from graders.course.parsing import RawCell, parse
 from graders.coursework import Assignment, ReleasedCell, Role
 from graders.errors import CourseError, SubmissionError
 from graders.records import Kind
+
+# Our own run of the lesson, kept beside what students receive
+EXECUTION_RECORD = "execution-record.json"
 
 
 def read_assignment(course: Path, name: str, released: bool = True) -> Assignment:
@@ -45,11 +48,16 @@ def read_assignment(course: Path, name: str, released: bool = True) -> Assignmen
         notebooks[path.stem] = _pair(path, release / path.name)
     if not notebooks:
         raise CourseError(f"{source} holds no notebook. An assignment is a folder with at least one .ipynb file.")
-    files = {p: b for p, b in read_files(release).items() if not p.endswith(".ipynb")}
+    files = {p: b for p, b in read_files(release).items() if not p.endswith(".ipynb") and not made_here(p)}
     answer_files = _answer_files(source, next(iter(notebooks)))
     if not released:
         files |= {path: one.released.encode() for path, one in answer_files.items()}
     return Assignment(name, notebooks, files, _version(notebooks, files, answer_files), answer_files)
+
+
+def made_here(path: str) -> bool:
+    """Whether a file beside the notebooks is one that this package makes; no such file is a part of the assignment."""
+    return path == EXECUTION_RECORD or path.partition("/")[0] == downloads.FOLDER
 
 
 def _answer_files(source: Path, notebook: str) -> dict[str, ReleasedCell]:

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from graders.course import markers
+from graders.course import downloads, markers
 from graders.coursework import Assignment, ReleasedCell, Role
 from graders.findings import Finding, Level
 
@@ -90,7 +90,8 @@ def _texts(path: str, data: bytes) -> Iterator[tuple[str, str]]:
     except ValueError:
         raw = None
     if not isinstance(raw, dict):
-        yield "source" if path.endswith(".py") else "text", data.decode(errors="replace")
+        made = path.startswith(f"{downloads.FOLDER}/")  # of released cells, line for line
+        yield "source" if made or path.endswith(".py") else "text", data.decode(errors="replace")
         return
     for cell in raw.get("cells", []):
         yield "source", _joined(cell.get("source", ""))

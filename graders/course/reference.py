@@ -95,9 +95,14 @@ def _share_library_programs(assignment: Assignment, solution: Path, candidate: P
 
 def run_solution(assignment: Assignment, conditions: Conditions, zygote: Zygote) -> Reference:
     """Examine the author's own notebook. Raises `CourseError` when it does not get full marks."""
+    return reference_of(assignment, solve(assignment, conditions, zygote))
+
+
+def solve(assignment: Assignment, conditions: Conditions, zygote: Zygote) -> Run:
+    """What happens when the author's own notebook is examined."""
     files = {path: one.source.encode() for path, one in assignment.answer_files.items()}
     solved = _handed_in(assignment, [cell.source for cells in assignment.notebooks.values() for cell in cells], files)
-    return reference_of(assignment, examine(plan.seal(assignment, solved), conditions, zygote))
+    return examine(plan.seal(assignment, solved), conditions, zygote)
 
 
 def cache_folders(course: Path, assignment: Assignment) -> dict[str, Path]:

@@ -1,6 +1,6 @@
 """Release an assignment: source/ -> release/ and the gradebook, through nbgrader's own converter.
 
-Comes in: a course folder and a name. Goes out: the released folder. Must not: decide whether it may be
+Comes in: a course folder and a name. Goes out: the released folder, with downloads made of it. Must not: decide whether it may be
 released; that is the gate's.
 """
 
@@ -12,6 +12,10 @@ import sys
 from pathlib import Path
 
 from graders.course import markers
+from graders.course.assignments import made_here
+from graders.course.downloads import downloads
+from graders.course.notebooks import read_files
+from graders.course.parsing import parse
 from graders.errors import CourseError
 
 
@@ -20,6 +24,7 @@ def generate(course: Path, course_id: str, name: str, db_url: str = "") -> None:
 
     `db_url` names another gradebook than the course's.
     """
+    _refuse_names(course / "source" / name)
     # In a process of its own: nbgrader changes the working directory, and it looks for alembic on PATH.
     here = str(Path(sys.executable).parent)
     environment = os.environ | {"PATH": os.pathsep.join(filter(None, (here, os.environ.get("PATH", ""))))}
@@ -42,3 +47,16 @@ def generate(course: Path, course_id: str, name: str, db_url: str = "") -> None:
         text = path.read_text()
         if markers.has_solution(text):
             path.write_text(markers.stripped(text))
+    for path in sorted((course / "release" / name).glob("*.ipynb")):
+        for relative, data in downloads(path.stem, parse(path.read_bytes(), path.name)[0]).items():
+            (path.parent / relative).parent.mkdir(exist_ok=True)
+            (path.parent / relative).write_bytes(data)
+
+
+def _refuse_names(source: Path) -> None:
+    taken = [path for path in read_files(source) if made_here(path)] if source.is_dir() else []
+    if taken:
+        raise CourseError(
+            f"{source / taken[0]} has a name that a release makes itself: downloads/ and execution-record.json are kept "
+            "out of what is graded. Wanted: another name. Next step: rename it, and what reads it."
+        )

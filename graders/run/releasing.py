@@ -18,7 +18,7 @@ from graders.coursework import Reference
 from graders.errors import CourseError
 from graders.findings import Finding, Level
 from graders.records import Record
-from graders.run import gating, pipeline
+from graders.run import gating, pipeline, recording
 
 
 class Released(Record):
@@ -49,6 +49,7 @@ def release(settings: Settings, name: str, isolation: str | None = None, force: 
             after, known = gating.released(settings.course, source, assignment, conditions, zygote, not wrong)
             found += [one for one in after if one not in found]
             _refuse(name, found, force)
+            recording.keep(kept, settings.course, assignment)
         except BaseException:
             shutil.rmtree(target, ignore_errors=True)
             if kept:
