@@ -23,6 +23,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "simulate": authoring.simulate,
     "grade": grading.grade,
     "feedback": grading.feedback,
+    "evidence": grading.evidence,
     "doctor": machine.doctor,
     "verify": grading.verify,
     "demo": machine.demo,
@@ -78,6 +79,8 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("--json", action="store_true", help="one object a line on stdout, nothing else")
     feedback = commands.add_parser("feedback", help="feedback/STUDENT/A/*.html")
     feedback.add_argument("assignment", metavar="A")
+    evidence = commands.add_parser("evidence", help="a student's portfolio: evidence/STUDENT/portfolio.html")
+    evidence.add_argument("student", metavar="STUDENT")
     commands.add_parser("doctor", help="try each forbidden thing from inside and say which wall holds")
     verify = commands.add_parser("verify", help="check a report against its signature, or an execution record")
     verify.add_argument("file", type=Path, metavar="FILE")

@@ -28,7 +28,7 @@ OWNERS = {
     "flatbuffers": (),  # jax.export needs it at run time
     "ipykernel": ("kernels/kernel.py", "kernels/zygote.py", "exam/capped.py"),  # kernel, its warm-up, its output stream
     "jax": ("exam/", "kernels/warm.py"),  # the examination speaks it; the zygote traces with it before the first fork
-    "jinja2": ("results/feedback.py", "results/gatepage.py"),  # a student's page and an instructor's
+    "jinja2": ("results/pages.py",),
     "jupyter_client": ("kernels/provisioner.py", "kernels/client.py"),  # one starts kernels, the other talks to them
     "jupyterlab": (),  # started by `make lab`
     "ml_dtypes": ("exam/values.py",),

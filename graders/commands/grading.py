@@ -1,4 +1,4 @@
-"""Commands that grade: grade, feedback, verify.
+"""Commands that grade and show it: grade, feedback, evidence, verify.
 
 Comes in: parsed options. Goes out: text or JSON lines, and an exit status. Must not: know how anything is done.
 """
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from graders import config
-from graders.commands.terminal import out, print_reports, progress
+from graders.commands.terminal import err, out, print_reports, progress
 from graders.errors import GradersError
 from graders.records import Report, Status
 
@@ -83,6 +83,16 @@ def write_feedback(course: Path, assignment: str) -> list[Path]:
     if not reports:
         raise GradersError(f"Nothing of {assignment!r} is graded in {course}. Next step: graders grade {assignment}.")
     return [page for report, notebooks in reports for page in feedback.write(course, report, notebooks)]
+
+
+def evidence(options: argparse.Namespace) -> int:
+    """The portfolio of one student."""
+    from graders.run import evidence
+
+    with err.status(f"{options.student}: running what was handed in once more, without tests …"):
+        page = evidence.export(config.load(options.course), options.student)
+    out.print(f"The portfolio of {options.student} is in {page.parent}; its page: {page}", markup=False)
+    return 0
 
 
 def _needs_person(reports: Sequence[Report]) -> int:

@@ -1,21 +1,27 @@
-"""The executed notebook for staff: what ran, in the order in which it ran, with what came out of it.
+"""The executed notebook, for staff or for the student: what ran, in the order in which it ran, with what came out of it.
 
 Comes in: a plan, a run and the results. Goes out: an nbformat 4 dictionary with nbgrader's metadata, which formgrader
-reads. Must not: keep an output that a browser would render as anything but text or a picture.
+reads. Must not: keep an output that a browser would render as anything but text or a picture, or give a student what a hidden
+test says, or what was printed after one could have told the student's code its values.
 """
 
 from __future__ import annotations
 
+import msgspec
+
 from graders.coursework import Assignment, ReleasedCell, Role
 from graders.exam.plan import NotebookPlan, Step
 from graders.records import ExerciseResult, Report
+from graders.results.hints import student_reads
 from graders.runs import CellRun, Run, TestRun
 
 _SIGNS = {"passed": "✓", "failed": "✗", "not_run": "–", "broken": "!"}
 
 
-def executed(assignment: Assignment, plan: NotebookPlan, run: Run, report: Report) -> dict[str, object]:
-    """One notebook as it was examined."""
+def executed(
+    assignment: Assignment, plan: NotebookPlan, run: Run, report: Report, *, public: bool = False
+) -> dict[str, object]:
+    """One notebook as it was examined. `public`: as its student may have it, tests as released and with what feedback says."""
     known: dict[str | None, ReleasedCell] = {cell.id: cell for cell in assignment.notebooks[plan.name] if cell.id}
     cells = {(plan.name, one.position): one for one in run.cells if one.notebook == plan.name}
     tests: dict[str | None, TestRun] = {one.id: one for one in run.tests}
@@ -23,10 +29,13 @@ def executed(assignment: Assignment, plan: NotebookPlan, run: Run, report: Repor
     made = []
     for number, step in enumerate(plan.steps):
         outputs: list[object] = []
-        if step.role is Role.test and step.id in tests:
+        if step.role is Role.test and public:
+            step = msgspec.structs.replace(step, source=known[step.id].released)
+            outputs = _public_outputs(results.get(step.id))
+        elif step.role is Role.test and step.id in tests:
             outputs = _test_outputs(tests[step.id], results.get(step.id))
-        elif (plan.name, step.position) in cells:
-            outputs = _cell_outputs(cells[plan.name, step.position])
+        elif (ran := cells.get((plan.name, step.position))) and not (public and ran.after_hidden):
+            outputs = _cell_outputs(ran)
         made.append(_cell(number, step, known.get(step.id), outputs))
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     return {"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": kernel}, "cells": made}
@@ -80,6 +89,17 @@ def _test_outputs(test: TestRun, result: ExerciseResult | None) -> list[object]:
         lines.append(result.reason)
     parts = ["\n".join(lines), test.output, test.problem.traceback if test.problem else ""]
     return [_text(part) for part in parts if part]
+
+
+def _public_outputs(result: ExerciseResult | None) -> list[object]:
+    """What the student reads below a test, as on the feedback page."""
+    lines = []
+    for check in result.checks if result else ():
+        lines.append(f"{_SIGNS[check.outcome.value]} {check.title}: {check.earned} of {check.points}")
+        lines += [f"    {hint}" for hint in (student_reads(check),) if hint]
+    if result is not None and result.reason:
+        lines.append(result.reason)
+    return [_text("\n".join(lines))] if lines else []
 
 
 def _evidence(check: object) -> list[tuple[str, str | None]]:

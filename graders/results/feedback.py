@@ -9,20 +9,18 @@ whose name begins with `staff_` are left out.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from graders.records import ExerciseResult, Flag, Kind, Record, Report, Status, to_json
 from graders.results.folders import folder, replace_folder
 from graders.results.hints import student_reads
 from graders.results.numbers import plain
+from graders.results.pages import Page, load
 from graders.results.report import summary
 from graders.results.times import shown
 
@@ -48,17 +46,14 @@ class Share(Record, frozen=True):
 
 def render(report: Report) -> str:
     """The page of one report."""
-    template, style, policy = _page()
     exercises = [one for one in report.exercises if one.kind is Kind.exercise]
     checkpoints = [one for one in report.exercises if one.kind is Kind.checkpoint]
-    return template.render(
+    return _page().fill(
         report=report,
         graded=report.status is not Status.not_graded,
-        style=style,
-        policy=policy,
         groups=[("Exercises", exercises), ("Checkpoints", checkpoints)],
-        shares=_shares([("Exercises", exercises), ("Checkpoints", checkpoints)]),
-        outcomes=_shares(_by_outcome(report.exercises)),
+        shares=shares([("Exercises", exercises), ("Checkpoints", checkpoints)]),
+        outcomes=shares(_by_outcome(report.exercises)),
         flags=for_student(report.flags),
         submitted=shown(report.submitted),
         waiting=[one for one in report.exercises if one.manual and one.score is None and one.attempted],
@@ -98,20 +93,8 @@ def for_student(flags: Iterable[Flag]) -> list[Flag]:
 
 
 @cache
-def _page() -> tuple[Template, str, str]:
-    """The template, the style sheet, and the policy that allows nothing but that style sheet."""
-    environment = Environment(
-        loader=PackageLoader("graders.results"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"points": plain, "title": title, "code": code, "anchor": anchor, "reads": student_reads}
-    style = (Path(__file__).parent / "templates" / "feedback.css").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    return environment.get_template("feedback.html.j2"), style, policy
+def _page() -> Page:
+    return load("feedback.html.j2", "feedback.css", filters=FILTERS)
 
 
 def title(id: str) -> str:
@@ -131,15 +114,24 @@ def anchor(one: ExerciseResult) -> str:
     return "x-" + hashlib.sha256(f"{one.notebook}/{one.id}".encode("utf-8", "replace")).hexdigest()[:12]
 
 
-def _shares(groups: Iterable[tuple[str, Iterable[ExerciseResult]]]) -> list[Share]:
+FILTERS: dict[str, Callable[..., str]] = {
+    "points": plain,
+    "title": title,
+    "code": code,
+    "anchor": anchor,
+    "reads": lambda check: student_reads(check) or "",
+}
+
+
+def shares(groups: Iterable[tuple[str, Iterable[ExerciseResult]]]) -> list[Share]:
     """Points by group; what nobody has marked yet is left out of both numbers."""
-    shares = []
+    found = []
     for name, group in groups:
         judged = [one for one in group if one.score is not None]
         if judged:
             total = sum((one.max_score for one in judged), Decimal(0))
-            shares.append(Share(name, sum((one.score or Decimal(0) for one in judged), Decimal(0)), total))
-    return shares
+            found.append(Share(name, sum((one.score or Decimal(0) for one in judged), Decimal(0)), total))
+    return found
 
 
 def _by_outcome(exercises: Iterable[ExerciseResult]) -> list[tuple[str, list[ExerciseResult]]]:

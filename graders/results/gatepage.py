@@ -5,13 +5,10 @@ Comes in: a `Gate`. Goes out: one HTML page below `.graders/gate/`. Must not: ru
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from graders.findings import Gate
+from graders.results.pages import load
 
 TITLES = {
     "reference": "The solution, and what was handed out",
@@ -25,22 +22,12 @@ TITLES = {
 
 def render(gate: Gate) -> str:
     """The page. It has no script, and its style is allowed by hash alone."""
-    environment = Environment(
-        loader=PackageLoader("graders.results"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    style = (Path(__file__).parent / "templates" / "gate.css").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     groups = [
         (title, gate.ran.get(name, "not tried, since something before it was refused"), found)
         for name, title in TITLES.items()
         if (found := [one for one in gate.findings if one.group == name]) is not None
     ]
-    return environment.get_template("gate.html.j2").render(gate=gate, style=style, policy=policy, groups=groups)
+    return load("gate.html.j2", "gate.css").fill(gate=gate, groups=groups)
 
 
 def write(course: Path, gate: Gate) -> Path:

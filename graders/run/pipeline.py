@@ -90,10 +90,9 @@ def grade(job: Job, course: Course, nursery: Nursery) -> Graded:
     if job.unreadable is not None:
         return not_graded(job, course, job.unreadable)
     try:
-        submission = read_submission(job.files, job.links, job.student, course.assignment)
+        sealed = planned(job, course)
     except SubmissionError as error:
         return not_graded(job, course, str(error))
-    sealed = _fitting(plan.seal(course.assignment, submission), course.conditions.limits.disk_bytes)
     seed = int(hashlib.sha256((job.sha256 + course.assignment.sha256).encode()).hexdigest()[:8], 16)
     conditions = msgspec.structs.replace(course.conditions, seed=seed)
     fault = ""
@@ -106,6 +105,12 @@ def grade(job: Job, course: Course, nursery: Nursery) -> Graded:
             continue
         return _graded(job, course, sealed, run, _receipt(job, course, run, seed, started))
     return not_graded(job, course, f"The fault is ours, not yours, and it will be graded again: {fault}")
+
+
+def planned(job: Job, course: Course) -> plan.ExamPlan:
+    """What will be done with a submission. Raises `SubmissionError` when it cannot be read."""
+    submission = read_submission(job.files, job.links, job.student, course.assignment)
+    return _fitting(plan.seal(course.assignment, submission), course.conditions.limits.disk_bytes)
 
 
 def _fitting(sealed: plan.ExamPlan, disk_bytes: int) -> plan.ExamPlan:
