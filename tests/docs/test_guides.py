@@ -115,7 +115,8 @@ def story(world: World) -> dict[str, list[Step]]:
 @pytest.mark.parametrize("guide", ["instructors", "students", "tas"])
 def test_every_command_ends_as_the_guide_says(guide: str, story: dict[str, list[Step]]) -> None:
     """Each line of each block, in order, in one shell, ends with the status that the guide tells, else 0."""
-    wrong = [one for one in story[guide] if one.status != one.wanted]
+    here = {"graders doctor": 1} if best_level() != "namespaces" else {}  # then it says so, as the guide tells
+    wrong = [one for one in story[guide] if one.status != here.get(one.command, one.wanted)]
     told = [f"{guide}.md:{one.line}: {one.command}\nended with {one.status}:\n{one.said}" for one in wrong[:1]]
     assert told == []
     assert [one.command for one in story[guide]] == [
