@@ -11,6 +11,11 @@ from enum import Enum
 from graders.records import Flag, Kind, Record
 from graders.runs import RawCheck
 
+# What is read of a submission. A file beyond this is named and left out, and its size alone enters a hash.
+LARGEST_FILE_BYTES = 64 * 2**20
+LARGEST_SUBMISSION_BYTES = 256 * 2**20
+DEEPEST_FOLDER = 16
+
 
 class Role(str, Enum):
     """What a cell of the released notebook is for."""
@@ -28,6 +33,7 @@ class ReleasedCell(Record):
 
     `source` is the author's whole text (solution and hidden tests included), `released` is what students receive.
     `position` counts the cells of its notebook from 0. `file` names the answer file that a test judges, if it judges one.
+    `cell_id` is Jupyter's own id of the released cell, `locked` what its metadata says, and None where that is not known.
 
     An answer file, a Python file with regions of a solution, is such a cell too: `id` is its name, `cell_type` is "file".
     """
@@ -43,6 +49,8 @@ class ReleasedCell(Record):
     kind: Kind = Kind.exercise
     outcome: str | None = None
     file: str | None = None
+    cell_id: str | None = None
+    locked: bool | None = None
 
 
 class Assignment(Record):
@@ -66,11 +74,15 @@ class Assignment(Record):
 
 
 class SubmittedCell(Record):
-    """One cell as it was handed in. `id` is its grade_id, if it still has one."""
+    """One cell as it was handed in. `id` is its grade_id, if it still has one.
+
+    `older` says that the text is the instructor's, from another release than today's.
+    """
 
     cell_type: str
     source: str
     id: str | None = None
+    older: bool = False
 
 
 class Submission(Record):

@@ -151,7 +151,10 @@ class ExecutionRecord(Record):
 
 
 class Report(Record):
-    """Results, receipt and flags of one submission: the one record that leaves the pipeline."""
+    """Results, receipt and flags of one submission: the one record that leaves the pipeline.
+
+    `arrived` says, file by file, what was handed in, where it could not be graded.
+    """
 
     student: str
     assignment: str
@@ -163,6 +166,7 @@ class Report(Record):
     reason: str | None = None
     submitted: str | None = None
     receipt: Receipt | None = None
+    arrived: tuple[str, ...] = ()
 
 
 _JSON = msgspec.json.Encoder(decimal_format="number")

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from graders.course import downloads, markers
-from graders.course.notebooks import read_files, role_of
+from graders.course.files import read_files
 from graders.course.parsing import RawCell, parse
+from graders.course.repairs import role_of
 from graders.coursework import Assignment, ReleasedCell, Role
 from graders.errors import CourseError, SubmissionError
 from graders.records import Kind
@@ -122,6 +123,8 @@ def _released_cell(notebook: str, position: int, author: RawCell, released: RawC
         Kind(author.graders.get("kind", "exercise")),
         author.graders.get("outcome"),
         author.graders.get("file"),
+        released.cell_id,
+        bool(released.nbgrader.get("locked")),
     )
 
 

@@ -12,7 +12,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Sequence
 
-from graders.course.notebooks import role_of
+from graders.course.repairs import role_of
 from graders.course.parsing import RawCell
 from graders.coursework import Role
 

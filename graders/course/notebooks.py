@@ -1,148 +1,174 @@
-"""Read what a student handed in, and the files of a folder.
+"""Read what a student handed in: which of the files is which notebook, and which of its cells is which.
 
-Comes in: folders and bytes. Goes out: `Submission`, and files by name. Must not: follow a link, glob by a student's name, or
-execute anything.
+Comes in: files by name, and the assignment. Goes out: a `Submission`, or a sentence that says why there is none. Must not:
+go by a student's name, or execute anything.
 """
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Sequence
-from decimal import Decimal
-from pathlib import Path
 
+from graders.course import repairs
+from graders.course.alignment import ANSWERS, Alignment, align, grade_id, squeeze
+from graders.course.archives import is_archive, unpack
 from graders.course.parsing import RawCell, parse
-from graders.coursework import Assignment, ReleasedCell, Role, Submission, SubmittedCell
+from graders.coursework import Assignment, ReleasedCell, Submission, SubmittedCell
 from graders.errors import SubmissionError
-from graders.records import Flag
+from graders.records import Flag, Record
 
-MAX_FILE_BYTES = 64 * 2**20
-_IGNORED = {".DS_Store", "desktop.ini", "Thumbs.db", "timestamp.txt"}
-_IGNORED_FOLDERS = {".ipynb_checkpoints", "__pycache__", "__MACOSX", ".git"}
+_OTHER_NAMES = (".json", ".txt")  # what browsers and mail programs make of .ipynb
 
 
-def read_submission(files: dict[str, bytes], links: Sequence[str], student: str, assignment: Assignment) -> Submission:
-    """Read what one student handed in, as an opaque set of files. `links` were found among them and not followed.
+class _Read(Record):
+    """One file that is a notebook, or the sentence why it is none."""
+
+    path: str
+    cells: tuple[RawCell, ...] = ()
+    flags: tuple[Flag, ...] = ()
+    why: str = ""
+
+
+class _Found(Record):
+    """The file that is a released notebook, and which of its cells is which."""
+
+    read: _Read
+    alignment: Alignment
+    copies: int = 1
+
+
+def read_submission(
+    files: dict[str, bytes], left_out: Sequence[Flag], student: str, assignment: Assignment
+) -> Submission:
+    """Read what one student handed in, as an opaque set of files. `left_out` says which others arrived and were not read.
 
     Raises:
         SubmissionError: nothing that could be graded arrived; the text says what did.
     """
-    flags = [Flag("link_ignored", f"{link} is a link or a special file and was not read.") for link in links]
+    flags = list(left_out)
+    files = _unpacked(files, assignment, flags)
+    read = [_read(path, data) for path, data in sorted(files.items()) if _is_notebook(path, data, assignment)]
     notebooks: dict[str, tuple[SubmittedCell, ...]] = {}
     reasons = []
+    folders = set()
     for name, cells in assignment.notebooks.items():
-        ids = {cell.id for cell in cells if cell.id}
-        found, why = _find_notebook(name, ids, files)
-        if found is None:
-            reasons.append(
-                why or f"No notebook {name}.ipynb was found; files present: {', '.join(sorted(files)) or 'none'}."
-            )
+        found = _find_notebook(name, assignment, read)
+        if isinstance(found, str):
+            reasons.append(found or _absent(name, files, left_out))
             continue
-        path, handed_in, notes = found
-        flags += notes
-        if path != f"{name}.ipynb":
-            flags.append(
-                Flag("notebook_renamed", f"Your notebook is called {path!r}; {name}.ipynb was expected. It was graded.")
-            )
-        flags += _edited_marks(cells, handed_in)
-        notebooks[name] = tuple(map(_submitted_cell, handed_in))
+        path = found.read.path
+        folders.add(path.rpartition("/")[0])
+        flags += [*found.read.flags, *_names(name, path, found.copies)]
+        notebooks[name] = _submitted(cells, found.read.cells, found.alignment, flags)
     if not notebooks:
-        raise SubmissionError(" ".join(reasons))
+        raise SubmissionError(" ".join(dict.fromkeys(reasons)))
     flags += [Flag("notebook_missing", reason) for reason in reasons]
-    others = {path: data for path, data in files.items() if not path.lower().endswith((".ipynb", ".ipynb.txt"))}
-    return Submission(student, assignment.name, notebooks, others, tuple(flags))
+    known = {one.path for one in read if not one.why}
+    others = {path: data for path, data in files.items() if path not in known and ".ipynb" not in path.lower()}
+    return Submission(student, assignment.name, notebooks, _lifted(others, folders), tuple(flags))
 
 
-def read_files(folder: Path, links: list[str] | None = None) -> dict[str, bytes]:
-    """The regular files below a folder by relative name; links and special files are named in `links`, never opened.
-
-    Raises:
-        SubmissionError: a file is larger than 64 MiB.
-    """
-    files: dict[str, bytes] = {}
-    for root, folders, names in os.walk(folder):
-        folders[:] = sorted(one for one in folders if one not in _IGNORED_FOLDERS)
-        linked = [one for one in folders if (Path(root) / one).is_symlink()]  # named here, and never walked into
-        for name in sorted([*names, *linked]):
-            path = Path(root) / name
-            relative = path.relative_to(folder).as_posix()
-            status = path.lstat()
-            if name in _IGNORED:
-                continue
-            if not stat.S_ISREG(status.st_mode):
-                if links is not None:
-                    links.append(relative)
-                continue
-            if status.st_size > MAX_FILE_BYTES:
-                raise SubmissionError(
-                    f"{relative} has {status.st_size:,} bytes; at most {MAX_FILE_BYTES:,} are accepted."
-                )
-            with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as stream:
-                files[relative] = stream.read(MAX_FILE_BYTES)
+def _unpacked(files: dict[str, bytes], assignment: Assignment, flags: list[Flag]) -> dict[str, bytes]:
+    """F9: the files, with those of an archive where no notebook lies beside it."""
+    if any(_is_notebook(path, data, assignment) for path, data in files.items()):
+        return files
+    for path in [path for path, data in files.items() if is_archive(path, data)]:
+        inside, notes = unpack(path, files[path])
+        flags += notes
+        files = inside | {name: data for name, data in files.items() if name != path}
+        text = f"What you handed in was packed into {path}; it was read from there. Next time hand in the files themselves."
+        flags.append(Flag("archive_read", text))
     return files
 
 
-_Found = tuple[str, tuple[RawCell, ...], list[Flag]]
+def _is_notebook(path: str, data: bytes, assignment: Assignment) -> bool:
+    """F5: a file with .ipynb anywhere in its name, or one that is a notebook under a name that a browser gave it."""
+    if path in assignment.files:
+        return False
+    lower = path.lower()
+    name = lower.rpartition("/")[2]
+    other = name.endswith(_OTHER_NAMES) or "." not in name
+    return ".ipynb" in name or (other and data[:1] == b"{" and b'"nbformat"' in data)
 
 
-def _find_notebook(name: str, ids: set[str], files: dict[str, bytes]) -> tuple[_Found | None, str]:
-    """The file that is this notebook, by name or else by the ids in it, and why there is none."""
-    why, most = "", 0
-    best: _Found | None = None
-    paths = [path for path in files if path.lower().endswith((".ipynb", ".ipynb.txt"))]
-    for path in sorted(paths, key=lambda path: (path != f"{name}.ipynb", path)):
-        try:
-            cells, flags = parse(files[path], path)
-        except SubmissionError as error:
-            why = why or str(error)
-            continue
-        known = len(ids & {str(cell.nbgrader.get("grade_id")) for cell in cells})
-        if path == f"{name}.ipynb" and not cells:
-            return None, f"{path} holds no cells."
-        if path == f"{name}.ipynb" and known:
-            return (path, cells, flags), ""
-        if known > most:
-            best, most = (path, cells, flags), known
-        elif not known and not why:
-            why = f"{path} is not the released notebook: none of its cells carries an id of {name}.ipynb."
-    return best, why
-
-
-def _submitted_cell(cell: RawCell) -> SubmittedCell:
-    grade_id = cell.nbgrader.get("grade_id")
-    return SubmittedCell(cell.cell_type, cell.source, str(grade_id) if grade_id else None)
-
-
-def _edited_marks(cells: Sequence[ReleasedCell], handed_in: Sequence[RawCell]) -> list[Flag]:
-    """Flags for cells whose nbgrader metadata says something else than at release; the author's is what counts."""
-    known = {cell.id: cell for cell in cells if cell.id}
-    edited = dict.fromkeys(
-        released.id
-        for cell in handed_in
-        if (released := known.get(str(cell.nbgrader.get("grade_id"))))
-        and (role_of(cell), _points(cell)) != (released.role, released.points)
-    )
-    text = "The points or the kind of this cell in the notebook's metadata are not the instructor's; those were used."
-    return [Flag("marks_edited", text, identity) for identity in edited]
-
-
-def _points(cell: RawCell) -> Decimal | None:
+def _read(path: str, data: bytes) -> _Read:
     try:
-        return Decimal(str(cell.nbgrader.get("points", 0) or 0))
-    except ArithmeticError:
-        return None
+        cells, flags = parse(data, path)
+    except SubmissionError as error:
+        return _Read(path, why=str(error))
+    return _Read(path, cells, tuple(flags), "" if cells else f"{path} is an empty notebook: it holds no cells.")
 
 
-def role_of(cell: RawCell) -> Role:
-    """What a cell is for, by its nbgrader metadata."""
-    meta = cell.nbgrader
-    if meta.get("task"):
-        return Role.task
-    if meta.get("solution") and meta.get("grade"):
-        return Role.written
-    if meta.get("solution"):
-        return Role.answer
-    if meta.get("grade"):
-        return Role.test
-    return Role.locked if meta.get("locked") else Role.plain
+def _find_notebook(name: str, assignment: Assignment, read: Sequence[_Read]) -> _Found | str:
+    """The file that is this notebook, by name or else by its cells; or why there is none."""
+    cells = assignment.notebooks[name]
+    mine, others = f"{name}.ipynb", {f"{other}.ipynb" for other in assignment.notebooks} - {f"{name}.ipynb"}
+    why = ""
+    fitting: list[_Found] = []
+    for one in sorted(read, key=lambda one: (one.path != mine, one.path)):
+        if one.path in others and one.cells:
+            continue
+        found = None if one.why else _Found(one, align(cells, one.cells))
+        if found is not None and found.alignment.evidence:
+            if one.path == mine:
+                return found
+            fitting.append(found)
+        else:
+            why = why or one.why or _another(name, one.path)
+    if not fitting:
+        return why
+    best = max(fitting, key=lambda one: (one.alignment.evidence, _answered(cells, one)))
+    return _Found(best.read, best.alignment, len(fitting))
+
+
+def _answered(cells: Sequence[ReleasedCell], found: _Found) -> int:
+    """How many answers are no longer as they were handed out."""
+    known = {cell.id: cell for cell in cells if cell.role in ANSWERS}
+    pairs = zip(found.alignment.ids, found.read.cells, strict=True)
+    return sum(one in known and squeeze(cell.source) != squeeze(known[one].released) for one, cell in pairs)
+
+
+def _names(name: str, path: str, copies: int) -> list[Flag]:
+    """F5: what is said about a file of another name."""
+    if path == f"{name}.ipynb":
+        return []
+    text = f"Your notebook is called {path!r}; {name}.ipynb was expected. It was graded."
+    if copies > 1:
+        text += (
+            f" {copies} files hold this notebook; this one has the most answers. Hand in one, under the expected name."
+        )
+    return [Flag("notebook_renamed", text)]
+
+
+def _another(name: str, path: str) -> str:
+    return f"{path} is not the released notebook: none of its cells is a question or a test of {name}.ipynb."
+
+
+def _absent(name: str, files: dict[str, bytes], left_out: Sequence[Flag]) -> str:
+    present = ", ".join(sorted(files)[:20]) + (f" and {len(files) - 20} more" if len(files) > 20 else "")
+    told = "".join(f" {flag.text}" for flag in left_out[:5])
+    where = " among the files that could be read" if left_out else ""
+    return f"No notebook {name}.ipynb was found{where}; files present: {present or 'none'}.{told}"
+
+
+def _submitted(
+    released: Sequence[ReleasedCell], handed_in: Sequence[RawCell], found: Alignment, flags: list[Flag]
+) -> tuple[SubmittedCell, ...]:
+    known = {cell.id: cell for cell in released if cell.id}
+    older = [repairs.is_older(known.get(grade_id(cell) or ""), cell) for cell in handed_in]
+    flags += repairs.metadata_lost(found.found)
+    flags += repairs.marks_edited(released, handed_in)
+    flags += repairs.older_release([one for one, old in zip(found.ids, older, strict=True) if old and one])
+    return tuple(
+        SubmittedCell(cell.cell_type, cell.source, one, old)
+        for cell, one, old in zip(handed_in, found.ids, older, strict=True)
+    )
+
+
+def _lifted(files: dict[str, bytes], folders: set[str]) -> dict[str, bytes]:
+    """F5: files beside a notebook that was handed in inside a folder, as if the folder were not there."""
+    lifted = dict(files)
+    for folder in folders - {""}:
+        for path, data in files.items():
+            if path.startswith(f"{folder}/") and (short := path.removeprefix(f"{folder}/")) not in files:
+                lifted[short] = lifted.pop(path, data)
+    return lifted

@@ -10,23 +10,37 @@ worker would pay that.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import msgspec
 
+from graders.course.decoding import decode, plain_text
 from graders.errors import SubmissionError
 from graders.records import Flag, Record
 
 _CELL_TYPES = ("code", "markdown", "raw")
+# How files begin that people hand in by mistake
+_NO_TEXT = {
+    b"PK\x03\x04": "a zip archive or an office document",
+    b"%PDF": "a PDF",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"\x1f\x8b": "a compressed archive",
+    b"Rar!": "an archive",
+    b"7z\xbc\xaf": "an archive",
+    b"\xd0\xcf\x11\xe0": "an office document",
+}
 
 
 class RawCell(Record):
-    """One cell: its text, and the two parts of its metadata that mean something here."""
+    """One cell: its text, the two parts of its metadata that mean something here, and the id that Jupyter gave it."""
 
     cell_type: str
     source: str
     nbgrader: dict[str, Any] = msgspec.field(default_factory=dict)
     graders: dict[str, Any] = msgspec.field(default_factory=dict)
+    cell_id: str | None = None
 
 
 def parse(data: bytes, name: str) -> tuple[tuple[RawCell, ...], list[Flag]]:
@@ -35,38 +49,59 @@ def parse(data: bytes, name: str) -> tuple[tuple[RawCell, ...], list[Flag]]:
     Raises:
         SubmissionError: the bytes are no notebook; the text says what they are instead.
     """
-    text, flags = _decode(data, name)
-    if not text.strip():
-        raise SubmissionError(f"{name} is empty. Save the notebook in Jupyter and hand it in again.")
-    if "\n<<<<<<< " in "\n" + text:
-        raise SubmissionError(f"{name} holds git conflict markers. Resolve the conflict, then hand it in again.")
-    if text.lstrip()[:1] == "<":
-        raise SubmissionError(
-            f"{name} is a web page, not a notebook: probably a login page was saved. Download it again."
-        )
-    try:
-        raw = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise SubmissionError(f"{name} is not complete JSON ({error}); it was probably cut off while saving.") from None
+    for first, what in _NO_TEXT.items():
+        if data.startswith(first):
+            raise SubmissionError(
+                f"{name} is {what}, not a notebook. Save the notebook in Jupyter as .ipynb and hand that in."
+            )
+    text, flags = decode(data, name)
+    if not text.strip("\0 \t\n\ufeff"):
+        raise SubmissionError(_nothing_in(name, data))
+    raw = _json(text, name)
     version = raw.get("nbformat") if isinstance(raw, dict) else None
-    if not isinstance(version, int) or isinstance(version, bool):
+    if isinstance(version, bool) or not isinstance(version, (int, float)):
         raise SubmissionError(f"{name} is JSON but not a notebook: it has no nbformat version.")
-    if version > 4:
+    if version >= 5:
         raise SubmissionError(f"{name} was made by a newer Jupyter (nbformat {version}); save it as version 4.")
-    cells = (raw if version == 4 else _upgrade(raw, name)).get("cells")
+    cells = (raw if version >= 4 else _upgrade(raw, name)).get("cells")
     if not isinstance(cells, list):
         raise SubmissionError(f"{name} is not a valid notebook: it has no list of cells.")
     return tuple(_cell(cell) for cell in cells if isinstance(cell, dict)), flags
 
 
-def _decode(data: bytes, name: str) -> tuple[str, list[Flag]]:
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", "replace"), []
+def _json(text: str, name: str) -> Any:
+    """The JSON in a text, or why there is none."""
+    if re.search(r"^(<<<<<<< |>>>>>>> |=======$)", text, re.MULTILINE):
+        raise SubmissionError(f"{name} holds git conflict markers. Resolve the conflict, then hand it in again.")
+    begins = text.lstrip("\0 \t\n\ufeff")
+    if begins[:1] == "<":
+        raise SubmissionError(
+            f"{name} is a web page, not a notebook: probably a login page was saved. Download it again."
+        )
+    if begins.startswith("version https://git-lfs"):
+        raise SubmissionError(
+            f"{name} is a pointer of git-lfs; the notebook itself was not fetched. Run `git lfs pull`."
+        )
+    if begins[:1] not in ("{", "["):
+        # a number, a word or a Python script may be valid JSON or not: it is no notebook in either case
+        first = begins.partition("\n")[0][:40]
+        raise SubmissionError(
+            f"{name} is plain text that begins {first!r}, not a notebook: it has no nbformat version."
+        )
     try:
-        return data.decode("utf-8-sig"), []
-    except UnicodeDecodeError:
-        text = f"{name} is not UTF-8; it was read as Windows-1252, and special characters may be wrong."
-        return data.decode("cp1252", "replace"), [Flag("encoding_guessed", text)]
+        return json.loads(begins)
+    except RecursionError:
+        raise SubmissionError(
+            f"{name} is not complete JSON that a notebook could be: it is nested too deeply."
+        ) from None
+    except ValueError as error:
+        raise SubmissionError(f"{name} is not complete JSON ({error}); it was probably cut off while saving.") from None
+
+
+def _nothing_in(name: str, data: bytes) -> str:
+    if b"\0" in data:
+        return f"{name} holds nothing but zero bytes: it was damaged when it was saved or copied. Hand in another copy."
+    return f"{name} is empty. Save the notebook in Jupyter and hand it in again."
 
 
 def _upgrade(raw: dict[str, Any], name: str) -> dict[str, Any]:
@@ -80,11 +115,11 @@ def _upgrade(raw: dict[str, Any], name: str) -> dict[str, Any]:
 
 def _cell(cell: dict[str, Any]) -> RawCell:
     source = cell.get("source", "")
-    text = "".join(map(str, source)) if isinstance(source, list) else str(source)
-    # CRLF is the editor's; half an emoji (a lone surrogate) is no text and could not be stored
-    text = text.replace("\r\n", "\n").encode("utf-8", "replace").decode()
+    text = plain_text("".join(map(str, source)) if isinstance(source, list) else str(source))
     kind = cell.get("cell_type")
     metadata = cell.get("metadata")
     parts = metadata if isinstance(metadata, dict) else {}
     ours = [part if isinstance(part := parts.get(name), dict) else {} for name in ("nbgrader", "graders")]
-    return RawCell(kind if kind in _CELL_TYPES else "raw", text, *ours)
+    # Jupyter keeps a cell's id beside its text (nbformat 4.5), Colab among its metadata
+    own = next((one for one in (cell.get("id"), parts.get("id")) if isinstance(one, str) and one), None)
+    return RawCell(kind if kind in _CELL_TYPES else "raw", text, ours[0], ours[1], own)

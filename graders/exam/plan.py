@@ -9,10 +9,14 @@ from __future__ import annotations
 import ast
 import functools
 import re
-import sys
+from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
+from graders.course import repairs
+from graders.course.alignment import binds, squeeze
 from graders.coursework import Assignment, ReleasedCell, Role, Submission, SubmittedCell
+from graders.exam.belongings import belongings
 from graders.exam.ownership import Names, owners, plain_python
 from graders.records import Flag, Record
 
@@ -70,9 +74,15 @@ def seal(assignment: Assignment, submission: Submission) -> ExamPlan:
         if handed_in is None:
             handed_in = tuple(SubmittedCell(cell.cell_type, cell.released, cell.id) for cell in cells)
         plans.append(_plan(name, cells, handed_in, flags, tuple(modules)))
-    flags += _file_flags(assignment, submission)
-    files = _files(assignment, submission)
-    return ExamPlan(submission.student, assignment.name, tuple(plans), files, assignment.files, tuple(flags))
+    files, notes = belongings(assignment, submission)
+    return ExamPlan(
+        submission.student,
+        assignment.name,
+        tuple(plans),
+        files,
+        assignment.files,
+        tuple(dict.fromkeys([*flags, *notes])),
+    )
 
 
 def segments(source: str) -> tuple[Segment, ...]:
@@ -113,8 +123,7 @@ def _plan(
     flags: list[Flag],
     modules: tuple[str, ...],
 ) -> NotebookPlan:
-    known = {cell.id: cell for cell in cells if cell.id}
-    groups = _groups(known, handed_in, flags)
+    groups = _groups(cells, handed_in, flags)
     tests = _tests(cells, modules)
     answers: dict[str, list[str]] = {}
     steps: list[Step] = []
@@ -124,123 +133,82 @@ def _plan(
         owned = tests.names.get(id or "") if role is Role.test else None
         steps.append(Step(len(steps), cell_type, source, author, role, id, owned, parts))
 
-    for text in groups[None][1]:
+    for text in groups[_TOP].extras:
         add(text.source, Role.plain, text.cell_type, False)
-    for identity, cell in known.items():
-        own, extras = groups.get(identity, ([], []))
-        if cell.role in (Role.answer, Role.written, Role.task):
-            for text in own:
-                answers.setdefault(identity, []).append(text.source)
-                add(text.source, cell.role, cell.cell_type, False, identity)
+    for place, cell in enumerate(cells):
+        group = groups.get(place, _Group([], []))
+        if cell.id is None or cell.role in (Role.answer, Role.written, Role.task):
+            for text in repairs.without_untouched_copies(cell, group.own) if cell.id else group.own:
+                if cell.id:
+                    answers.setdefault(cell.id, []).append(text.source)
+                add(text.source, cell.role, cell.cell_type, False, cell.id)
         else:
             own_text = cell.source if cell.role is Role.test else cell.released
-            add(own_text, cell.role, cell.cell_type, True, identity)
-        for text in extras:
+            add(own_text, cell.role, cell.cell_type, True, cell.id)
+        for text in group.extras:
             add(text.source, Role.plain, text.cell_type, False)
+    flags += _defined_below(cells, steps)
     return NotebookPlan(name, tuple(steps), {identity: "\n".join(texts) for identity, texts in answers.items()})
 
 
-Groups = dict[str | None, tuple[list[SubmittedCell], list[SubmittedCell]]]
+class _Group(NamedTuple):
+    """What was handed in as one released cell, and the student's own cells that follow it."""
+
+    own: list[SubmittedCell]
+    extras: list[SubmittedCell]
 
 
-def _groups(known: dict[str, ReleasedCell], handed_in: Sequence[SubmittedCell], flags: list[Flag]) -> Groups:
-    """Submitted cells by the released cell they belong to: its own copies, and the student's cells that follow it."""
-    groups: Groups = {None: ([], [])}
-    anchor: str | None = None
-    order: list[str] = []
+_TOP = -1  # the group of what stands above every cell that is known
+
+
+def _groups(cells: Sequence[ReleasedCell], handed_in: Sequence[SubmittedCell], flags: list[Flag]) -> dict[int, _Group]:
+    """Submitted cells by the position of the released cell that they belong to."""
+    known = {cell.id: place for place, cell in enumerate(cells) if cell.id}
+    plain = {squeeze(cell.released): place for place, cell in enumerate(cells) if not cell.id}
+    groups = {_TOP: _Group([], [])}
+    anchor = _TOP
+    order: list[int] = []
     for text in handed_in:
-        if text.id not in known:
-            if text.source.strip():
-                groups[anchor][1].append(text)
+        place = known.get(text.id) if text.id else plain.pop(squeeze(text.source), None)
+        if place is None:
+            if text.source.strip() and not text.older:
+                groups[anchor].extras.append(text)
             continue
-        cell = known[text.id]
-        own, _ = groups.setdefault(text.id, ([], []))
-        if own:
-            flags.append(_repeated(cell))
-        else:
-            order.append(text.id)
-            flags += _differences(cell, text)
-        own.append(text)
-        anchor = text.id
+        cell, group = cells[place], groups.setdefault(place, _Group([], []))
+        if group.own:
+            flags.append(repairs.repeated(cell))
+        elif cell.id:
+            order.append(place)
+            flags += repairs.changed(cell, text)
+            group.extras[:] = repairs.above_its_stub(cell, text, groups[anchor].extras, flags)
+        group.own.append(text)
+        anchor = place
     flags += [
-        _missing(cell) for identity, cell in known.items() if identity not in groups and cell.role is not Role.plain
+        repairs.missing(cell)
+        for place, cell in enumerate(cells)
+        if cell.id and place not in groups and cell.role is not Role.plain
     ]
-    if order != [identity for identity in known if identity in groups]:
-        flags.append(
-            Flag("cells_reordered", "Cells stood in another order than released; they were run in the released order.")
-        )
+    if order != sorted(order):
+        flags.append(repairs.reordered())
     return groups
 
 
-def _repeated(cell: ReleasedCell) -> Flag:
-    if cell.role in (Role.answer, Role.written):
-        text = "This answer stood in several cells; they were run in order as one answer."
-    else:
-        text = "This cell of the instructor stood there more than once; it was run once."
-    return Flag("cell_repeated", text, cell.id)
-
-
-def _differences(cell: ReleasedCell, text: SubmittedCell) -> list[Flag]:
-    flags = []
-    if cell.role in (Role.test, Role.locked) and _squeeze(text.source) != _squeeze(cell.released):
-        flags.append(
-            Flag("locked_text_changed", "A cell of the instructor was changed; the released text was used.", cell.id)
-        )
-    if text.cell_type != cell.cell_type:
-        flags.append(
-            Flag("cell_type_changed", f"A {cell.cell_type} cell had become {text.cell_type}; it was restored.", cell.id)
-        )
-    return flags
-
-
-def _missing(cell: ReleasedCell) -> Flag:
-    if cell.role in (Role.answer, Role.written):
-        return Flag("answer_missing", "The answer cell is not in the notebook, so there is no answer.", cell.id)
-    return Flag("cell_restored", "A cell of the instructor was missing; it was put back in its place.", cell.id)
-
-
-def _squeeze(text: str) -> str:
-    return "\n".join(line.rstrip() for line in text.strip().splitlines())
-
-
-def _files(assignment: Assignment, submission: Submission) -> dict[str, bytes]:
-    """The student's own files, and the instructor's data as released. Python files of the assignment are the student's."""
-    files = {
-        path: data
-        for path, data in submission.files.items()
-        if not _hides_library(path) and not _in_the_way(path, assignment)
-    }
-    for path, data in assignment.files.items():
-        if not (path.endswith(".py") and path in files):
-            files[path] = data
-    return files
-
-
-def _hides_library(path: str) -> bool:
-    return path.partition("/")[0].removesuffix(".py") in _LIBRARIES | sys.stdlib_module_names
-
-
-def _in_the_way(path: str, assignment: Assignment) -> bool:
-    """Whether a file stands where the instructor has a folder, or in a folder where the instructor has a file."""
-    return any(one.startswith(f"{path}/") or path.startswith(f"{one}/") for one in assignment.files)
-
-
-_LIBRARIES = {"numpy", "jax", "jaxlib", "scipy", "ml_dtypes", "IPython", "ipykernel", "graders"}
-
-
-def _file_flags(assignment: Assignment, submission: Submission) -> list[Flag]:
-    flags = []
-    for path, data in submission.files.items():
-        if _hides_library(path):
-            flags.append(Flag("library_hidden", f"Your file {path} hides the library of that name; it was left out."))
-        elif _in_the_way(path, assignment):
-            flags.append(
-                Flag("data_restored", f"Your file {path} stood where the instructor's data is; it was left out.")
-            )
-        elif path in assignment.files and not path.endswith(".py") and data != assignment.files[path]:
-            flags.append(Flag("data_restored", f"The data file {path} was changed; the instructor's copy was used."))
-    for path in assignment.answer_files:
-        if path not in submission.files:
-            text = f"{path} is not among the files that were handed in, so what it should hold counts as unanswered."
-            flags.append(Flag("answer_missing", text, path))
+def _defined_below(cells: Sequence[ReleasedCell], steps: Sequence[Step]) -> list[Flag]:
+    """S10: names that a test reads, that nothing above it binds but a stub, and that a new cell below it does."""
+    stubs = {cell.id: squeeze(cell.released) for cell in cells if cell.id and cell.role is Role.answer}
+    bound = [
+        set[str]()
+        if step.cell_type != "code" or squeeze(step.source) == stubs.get(step.id or "")
+        else binds(step.source)
+        for step in steps
+    ]
+    below = Counter(name for step, names in zip(steps, bound, strict=True) if step.role is Role.plain for name in names)
+    flags, above = [], set[str]()
+    for step, names in zip(steps, bound, strict=True):
+        if step.role is Role.plain:
+            below.subtract(names)
+        wanted = set(step.names.candidate) - above if step.names else set()
+        if found := {name for name in wanted if below[name] > 0}:
+            flags.append(repairs.defined_below(step.id, found))
+        above |= names
     return flags

@@ -11,9 +11,10 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from graders.coursework import DEEPEST_FOLDER, LARGEST_FILE_BYTES, LARGEST_SUBMISSION_BYTES
 from graders.errors import SubmissionError
 
 _CHUNK = 1 << 20
@@ -84,17 +85,25 @@ def hash_files(files: Mapping[str, bytes]) -> str:
 def hash_submission(folder: Path) -> str:
     """Canonical hash of a folder, equal to `hash_files` of its regular files.
 
-    Links enter with where they point, other special files by kind alone; neither is opened. Memory stays flat.
+    Links enter with where they point; other special files, what may not be read and folders below the 16th level by
+    kind and name alone; a file beyond what is read of a submission by its size. Memory stays flat, and time bounded.
     """
-    return _digest(_entries(folder, b""))
+    if folder.is_symlink():
+        return _digest([_link(os.fsencode(folder), b"")])
+    return _digest(_entries(folder))
 
 
 _Entry = tuple[bytes, bytes, int, Iterator[bytes]]
 
 
-def _digest(entries: Iterator[_Entry]) -> str:
+def _digest(entries: Iterable[_Entry]) -> str:
     total = hashlib.sha256(b"graders files 1\n")
+    left = LARGEST_SUBMISSION_BYTES
     for name, kind, size, chunks in sorted(entries, key=lambda entry: entry[0]):
+        if kind == b"file" and size > min(LARGEST_FILE_BYTES, left):
+            kind, chunks = b"large", iter(())
+        elif kind == b"file":
+            left -= size
         for part in (kind, name):
             total.update(len(part).to_bytes(8, "big") + part)
         total.update(size.to_bytes(8, "big"))
@@ -103,24 +112,39 @@ def _digest(entries: Iterator[_Entry]) -> str:
     return total.hexdigest()
 
 
-def _entries(folder: Path, prefix: bytes) -> Iterator[_Entry]:
-    for entry in os.scandir(os.fsencode(folder)):
-        name = prefix + entry.name
-        info = entry.stat(follow_symlinks=False)
-        if stat.S_ISDIR(info.st_mode):
-            yield from _entries(Path(os.fsdecode(entry.path)), name + b"/")
-        elif stat.S_ISREG(info.st_mode):
-            yield name, b"file", info.st_size, _chunks(entry.path, info.st_size)
-        elif stat.S_ISLNK(info.st_mode):
-            goal = os.readlink(entry.path)  # noqa: PTH115 - bytes in, bytes out
-            yield name, b"link", len(goal), iter((goal,))
-        else:
-            yield name, b"special", 0, iter(())
+def _entries(folder: Path) -> Iterator[_Entry]:
+    waiting = [(os.fsencode(folder), b"", 0)]
+    while waiting:
+        where, prefix, depth = waiting.pop()
+        try:
+            entries = list(os.scandir(where))
+        except OSError:
+            yield prefix, b"unreadable", 0, iter(())
+            continue
+        for entry in entries:
+            name = prefix + entry.name
+            info = entry.stat(follow_symlinks=False)
+            if stat.S_ISDIR(info.st_mode) and depth < DEEPEST_FOLDER:
+                waiting.append((entry.path, name + b"/", depth + 1))
+            elif stat.S_ISREG(info.st_mode):
+                yield name, b"file", info.st_size, _chunks(entry.path, info.st_size)
+            elif stat.S_ISLNK(info.st_mode):
+                yield _link(entry.path, name)
+            else:
+                yield name, b"special", 0, iter(())
+
+
+def _link(path: bytes, name: bytes) -> _Entry:
+    goal = os.readlink(path)  # noqa: PTH115 - bytes in, bytes out
+    return name, b"link", len(goal), iter((goal,))
 
 
 def _chunks(path: bytes, size: int) -> Iterator[bytes]:
     """The content of a regular file, at most `size` bytes: the length was hashed before it."""
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return
     with os.fdopen(handle, "rb") as file:
         while size > 0 and (chunk := file.read(min(size, _CHUNK))):
             size -= len(chunk)

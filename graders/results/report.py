@@ -12,9 +12,12 @@ from pathlib import Path
 
 import msgspec
 
-from graders.records import CheckResult, ExerciseResult, Report, Status, report_from_json, to_json
+from graders.records import CheckResult, ExerciseResult, Flag, Report, Status, report_from_json, to_json
 from graders.results.folders import folder, replace_folder
 from graders.results.hints import student_reads
+from graders.results.numbers import plain
+from graders.results.points import ZERO
+from graders.results.times import shown
 
 REPORT = "report.json"
 SIGNATURE = "report.json.sig"
@@ -31,7 +34,8 @@ def write(
     """Put report, signature and executed notebooks (nbformat 4 dictionaries by name) in place of what was there.
 
     `files` go beside them as they are. When a submission could not be graded, the notebooks and files of an earlier
-    graded one stay, and its report becomes `report.earlier.json`. Returns the path of the report.
+    graded one stay, and its report becomes `report.earlier.json`: it stays the graded one, as `earlier` finds it and as the
+    gradebook holds it. Returns the path of the report.
     """
     target = folder(course, "autograded", report.student, report.assignment)
     data = to_json(report)
@@ -46,6 +50,31 @@ def write(
 def read(path: Path) -> Report:
     """Read a `report.json`. Raises `OSError` or `msgspec.DecodeError`; only `receipts.verify` says that it is ours."""
     return report_from_json(path.read_bytes())
+
+
+def earlier(course: Path, student: str, assignment: str) -> Report | None:
+    """The last report of a student that holds a score, when a later hand-in is about to be or was not graded."""
+    target = folder(course, "autograded", student, assignment)
+    for name in (REPORT, EARLIER):
+        try:
+            found = read(target / name)
+        except (OSError, msgspec.DecodeError):
+            continue
+        if found.status is not Status.not_graded:
+            return found
+    return None
+
+
+def standing(report: Report, before: Report | None) -> Report:
+    """A report without a score that says which earlier score stands; any other report as it is."""
+    if report.status is not Status.not_graded or before is None:
+        return report
+    when = f"handed in {shown(before.submitted)}" if before.submitted else "handed in before"
+    text = (
+        f"What you {when} stays graded, with {plain(before.score or ZERO)} of {plain(before.max_score)} points: "
+        "what came later could not be graded and changes nothing."
+    )
+    return msgspec.structs.replace(report, flags=(*report.flags, Flag("earlier_stands", text)))
 
 
 def _earlier(target: Path) -> dict[str, bytes]:

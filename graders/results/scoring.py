@@ -105,6 +105,7 @@ def not_graded_report(
     flags: Iterable[Flag] = (),
     submitted: str | None = None,
     receipt: Receipt | None = None,
+    arrived: Iterable[str] = (),
 ) -> Report:
     """A report that says why a submission has no score. `reason` is a sentence for student and staff."""
     points = sum((cell.points for cells in assignment.notebooks.values() for cell in cells), ZERO)
@@ -118,4 +119,5 @@ def not_graded_report(
         reason=clean(reason),
         submitted=submitted,
         receipt=receipt,
+        arrived=tuple(map(clean, arrived)),
     )

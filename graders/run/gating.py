@@ -15,9 +15,9 @@ import msgspec
 
 from graders.config import Settings
 from graders.course.assignments import read_assignment
+from graders.course.files import read_files
 from graders.course.leaks import leaks
 from graders.course.lint import lint
-from graders.course.notebooks import read_files
 from graders.course.reference import establish, run_solution, with_caches
 from graders.course.release import generate
 from graders.coursework import Assignment, Reference

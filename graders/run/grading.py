@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING
 
 from graders.config import Settings
 from graders.course.assignments import read_assignment
-from graders.course.notebooks import read_files
+from graders.course.files import read_files, read_regular
 from graders.course.reference import establish, known, with_caches
 from graders.coursework import Assignment
-from graders.errors import CourseError, SubmissionError, VerifyError
-from graders.records import Report, Status
+from graders.errors import CourseError, VerifyError
+from graders.records import Flag, Report, Status
 from graders.results import receipts, report
 from graders.results.folders import folder, handed_in
 from graders.run import executors, pipeline
-from graders.run.pipeline import Course, Graded, Job
+from graders.run.pipeline import Course, Job
 
 if TYPE_CHECKING:
     from graders.results.gradebook import Writer
@@ -81,9 +81,10 @@ def grade_class(
     receipts.publish(settings.course)
     with _gradebook(settings) as store:
         for graded in executors.local(iter(todo), course, max(1, min(workers, len(todo)))):
-            report.write(settings.course, graded.report, graded.notebooks, receipts.sign)
-            store(graded)
-            done(graded.report)
+            found = report.standing(graded.report, _earlier(settings.course, graded.report))
+            report.write(settings.course, found, graded.notebooks, receipts.sign)
+            store(found)
+            done(found)
 
 
 def stored(course: Path, assignment: str) -> list[tuple[Report, list[str]]]:
@@ -103,16 +104,18 @@ def stored(course: Path, assignment: str) -> list[tuple[Report, list[str]]]:
 def read_job(course: Path, student: str, assignment: Assignment) -> Job:
     """The bytes of one submission. What cannot be read becomes a reason, not an error."""
     where = handed_in(course, student, assignment.name)
-    stamp = where / "timestamp.txt"
-    links: list[str] = []
-    files: dict[str, bytes] = {}
-    unreadable = None
-    try:
-        files = read_files(where, links)
-    except SubmissionError as error:
-        unreadable = str(error)
-    submitted = stamp.read_text(errors="replace").strip()[:100] if stamp.is_file() and not stamp.is_symlink() else None
-    return Job(student, files, tuple(links), receipts.hash_submission(where), submitted, unreadable)
+    if where.is_symlink():
+        why = f"The folder of {assignment.name} that was handed in is a link and was not followed. Hand in the files themselves."
+        return Job(student, {}, (), receipts.hash_submission(where), None, why)
+    left_out: list[Flag] = []
+    files = read_files(where, left_out)
+    stamp = read_regular(where / "timestamp.txt", 100)
+    submitted = stamp.decode(errors="replace").strip() if stamp is not None else None
+    return Job(student, files, tuple(left_out), receipts.hash_submission(where), submitted)
+
+
+def _earlier(course: Path, later: Report) -> Report | None:
+    return report.earlier(course, later.student, later.assignment) if later.status is Status.not_graded else None
 
 
 def unchanged(course: Path, job: Job, wanted: Course) -> Report | None:
@@ -137,15 +140,15 @@ def unchanged(course: Path, job: Job, wanted: Course) -> Report | None:
 
 
 @contextmanager
-def _gradebook(settings: Settings) -> Iterator[Callable[[Graded], None]]:
+def _gradebook(settings: Settings) -> Iterator[Callable[[Report], None]]:
     """A writer in a process of its own: nbgrader takes 2.5 s to import, which passes beside the grading."""
     context = multiprocessing.get_context("spawn")
     start = (settings.course, settings.db_url, settings.course_id)
     with ProcessPoolExecutor(1, mp_context=context, initializer=_open, initargs=start) as pool:
         pending = []
 
-        def store(graded: Graded) -> None:
-            pending.append(pool.submit(_store, graded.report))
+        def store(one: Report) -> None:
+            pending.append(pool.submit(_store, one))
 
         pool.submit(os.getpid)  # starts the process now
         yield store

@@ -28,6 +28,7 @@ from graders.results.scoring import assemble_report, not_graded_report
 from graders.runs import Run
 
 ATTEMPTS = 3
+MOST_SHOWN = 20  # files that a page lists
 _IN_KERNEL = (
     Flag(
         "examined_in_kernel", "The tests of this course run inside the notebook's own process and can be forged there."
@@ -36,11 +37,11 @@ _IN_KERNEL = (
 
 
 class Job(Record):
-    """One submission as it stands on disk: files by relative name, links among them, its hash and its time."""
+    """One submission as it stands on disk: files by relative name, what of it was not read, its hash and its time."""
 
     student: str
     files: dict[str, bytes]
-    links: tuple[str, ...]
+    left_out: tuple[Flag, ...]
     sha256: str
     submitted: str | None = None
     unreadable: str | None = None
@@ -109,7 +110,7 @@ def grade(job: Job, course: Course, nursery: Nursery) -> Graded:
 
 def planned(job: Job, course: Course) -> plan.ExamPlan:
     """What will be done with a submission. Raises `SubmissionError` when it cannot be read."""
-    submission = read_submission(job.files, job.links, job.student, course.assignment)
+    submission = read_submission(job.files, job.left_out, job.student, course.assignment)
     return _fitting(plan.seal(course.assignment, submission), course.conditions.limits.disk_bytes)
 
 
@@ -152,8 +153,22 @@ def _graded(job: Job, course: Course, sealed: plan.ExamPlan, run: Run, receipt: 
 
 def not_graded(job: Job, course: Course, reason: str) -> Graded:
     """A report that says why there is no score."""
-    receipt = _receipt(job, course, None, 0, datetime.now(UTC))
-    return Graded(not_graded_report(job.student, course.assignment, reason, submitted=job.submitted, receipt=receipt))
+    report = not_graded_report(
+        job.student,
+        course.assignment,
+        reason,
+        flags=job.left_out,
+        submitted=job.submitted,
+        receipt=_receipt(job, course, None, 0, datetime.now(UTC)),
+        arrived=_arrived(job.files),
+    )
+    return Graded(report)
+
+
+def _arrived(files: dict[str, bytes]) -> list[str]:
+    """What was handed in and read, for the page of a student whose submission has no score."""
+    shown = [f"{path}, {len(data):,} bytes" for path, data in sorted(files.items())[:MOST_SHOWN]]
+    return shown + [f"and {len(files) - MOST_SHOWN:,} more files"][: len(files) > MOST_SHOWN]
 
 
 def _receipt(job: Job, course: Course, run: Run | None, seed: int, started: datetime) -> Receipt:

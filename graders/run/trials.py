@@ -12,7 +12,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from graders.course.assignments import released_notebook
-from graders.course.notebooks import read_files
+from graders.course.files import read_files
 from graders.course.simulate import notebook_with, reference_answers
 from graders.coursework import Assignment, ReleasedCell, Role
 from graders.exam.ownership import bound, parse, read

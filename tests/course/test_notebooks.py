@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 from notebook_samples import answer, cell, dump, hidden, notebook
 
-from graders.course.notebooks import MAX_FILE_BYTES, read_files, read_submission
+from graders.course.files import read_files
+from graders.course.notebooks import read_submission
 from graders.course.parsing import parse
-from graders.coursework import Assignment, ReleasedCell, Role
+from graders.coursework import LARGEST_FILE_BYTES, Assignment, ReleasedCell, Role
 from graders.errors import SubmissionError
+from graders.records import Flag
 
 TEXT = "label = 'größe – naïve'"
 GOOD = notebook(answer("a", TEXT), hidden("a-test", "assert label", 2))
@@ -36,7 +38,7 @@ def reason(files: dict[str, bytes]) -> str:
     return str(refused.value)
 
 
-def names_of_flags(files: dict[str, bytes], links: tuple[str, ...] = ()) -> list[str]:
+def names_of_flags(files: dict[str, bytes], links: tuple[Flag, ...] = ()) -> list[str]:
     """The flags of a submission of these files, which must be readable."""
     found = read_submission(files, links, "student-01", ASSIGNMENT)
     assert found.notebooks["nb"][0].source
@@ -185,10 +187,10 @@ def test_links_and_special_files_are_not_followed(tmp_path: Path) -> None:
     (folder / "folder").symlink_to(secret)
     os.mkfifo(folder / "pipe.ipynb")
     (folder / "nb-Copy1.ipynb").write_bytes(dump(GOOD))
-    links: list[str] = []
+    links: list[Flag] = []
     files = read_files(folder, links)
     assert set(files) == {"nb-Copy1.ipynb"}
-    assert set(links) == {"nb.ipynb", "folder", "pipe.ipynb"}
+    assert {flag.text.partition(" ")[0] for flag in links} == {"nb.ipynb", "folder", "pipe.ipynb"}
     assert names_of_flags(files, tuple(links)).count("link_ignored") == 3
 
 
@@ -196,7 +198,7 @@ def test_a_file_that_is_too_large_is_refused_by_size(tmp_path: Path) -> None:
     """A sparse file of many gigabytes is refused by its size, without being read."""
     with (tmp_path / "nb.ipynb").open("wb") as stream:
         stream.truncate(5 * 2**30)
-    with pytest.raises(SubmissionError, match=f"{5 * 2**30:,} bytes; at most {MAX_FILE_BYTES:,}"):
+    with pytest.raises(SubmissionError, match=f"{5 * 2**30:,} bytes; at most {LARGEST_FILE_BYTES:,}"):
         read_files(tmp_path)
 
 

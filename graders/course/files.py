@@ -1,0 +1,135 @@
+"""The files of a folder, as an opaque set.
+
+Comes in: a folder that somebody else filled. Goes out: its files by relative name, and a flag for each that was not read.
+Must not: follow a link, open what is no regular file, or read anything whose size was not looked at before.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import Counter
+from pathlib import Path
+
+from graders.coursework import DEEPEST_FOLDER, LARGEST_FILE_BYTES, LARGEST_SUBMISSION_BYTES
+from graders.errors import SubmissionError
+from graders.records import Flag
+
+MOST_FILES = 2_000
+_IGNORED = {".DS_Store", "desktop.ini", "Thumbs.db", "timestamp.txt", ".directory", "Icon\r", ".nbgrader.log"}
+_IGNORED_FOLDERS = {
+    ".ipynb_checkpoints", "__pycache__", "__MACOSX", ".git", ".venv", "venv", "node_modules", ".vscode", ".idea",
+    ".mypy_cache", ".pytest_cache", ".ruff_cache", "$RECYCLE.BIN",
+}  # fmt: skip
+_KINDS = {stat.S_ISFIFO: "a named pipe", stat.S_ISSOCK: "a socket", stat.S_ISCHR: "a device", stat.S_ISBLK: "a device"}
+
+_Found = tuple[str, Path, os.stat_result]
+
+
+def read_files(folder: Path, left_out: list[Flag] | None = None) -> dict[str, bytes]:
+    """The regular files below a folder by relative name.
+
+    `left_out` is given for a student's folder: it receives a flag for each file that was not read, and why. A folder of
+    the instructor's has no limits but the size of a file.
+
+    Raises:
+        SubmissionError: a file of the instructor's is larger than 64 MiB.
+    """
+    found = _walk(folder, left_out)
+    if left_out is not None:
+        found = _acceptable(found, left_out)
+    files = {}
+    for relative, path, status in found:
+        if status.st_size > LARGEST_FILE_BYTES:
+            raise SubmissionError(too_large(relative, status.st_size))
+        data = read_regular(path, status.st_size)
+        if data is not None:
+            files[relative] = data
+        elif left_out is not None:
+            left_out.append(Flag("file_unreadable", f"{relative} could not be read and was left out."))
+    return dict(sorted(files.items()))
+
+
+def read_regular(path: Path, size: int) -> bytes | None:
+    """At most `size` bytes of a regular file; None when it is none, or may not be read."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    with os.fdopen(handle, "rb") as stream:
+        # looked at again: another process may have changed what the name stands for
+        return stream.read(size) if stat.S_ISREG(os.fstat(handle).st_mode) else None
+
+
+def too_large(relative: str, size: int) -> str:
+    """The sentence about a file that is not read because of its size."""
+    return f"{relative} has {size:,} bytes; at most {LARGEST_FILE_BYTES:,} are accepted. It was not read."
+
+
+def _walk(folder: Path, left_out: list[Flag] | None) -> list[_Found]:
+    """Regular files, by name; folders that editors and desktops leave behind are passed over."""
+    found: list[_Found] = []
+    waiting = [(folder, "", 0)]
+    while waiting:
+        where, prefix, depth = waiting.pop()
+        try:
+            entries = sorted(os.scandir(where), key=lambda entry: entry.name)
+        except OSError as error:
+            _tell(
+                left_out, "file_unreadable", f"The folder {prefix or where.name} could not be read: {error.strerror}."
+            )
+            continue
+        for entry in entries:
+            relative = prefix + entry.name
+            status = entry.stat(follow_symlinks=False)
+            if stat.S_ISDIR(status.st_mode):
+                if entry.name in _IGNORED_FOLDERS:
+                    continue
+                if depth < DEEPEST_FOLDER:
+                    waiting.append((where / entry.name, f"{relative}/", depth + 1))
+                else:
+                    _tell(left_out, "file_left_out", f"The folder {relative} lies too deep and was not opened.")
+            elif entry.name not in _IGNORED and not entry.name.startswith("._"):
+                if stat.S_ISREG(status.st_mode):
+                    found.append((relative, where / entry.name, status))
+                else:
+                    _tell(left_out, "link_ignored", _special(relative, status.st_mode))
+    return found
+
+
+def _tell(left_out: list[Flag] | None, name: str, text: str) -> None:
+    if left_out is not None:
+        left_out.append(Flag(name, text))
+
+
+def _special(relative: str, mode: int) -> str:
+    if stat.S_ISLNK(mode):
+        return f"{relative} is a link and was not followed. Hand in the file itself."
+    kind = next((word for is_kind, word in _KINDS.items() if is_kind(mode)), "a special file")
+    return f"{relative} is {kind}, not a file, and was not opened."
+
+
+def _acceptable(found: list[_Found], left_out: list[Flag]) -> list[_Found]:
+    """The files of a student that are read, notebooks first so that nothing else takes their place."""
+    names = Counter((status.st_dev, status.st_ino) for _, _, status in found)
+    kept: list[_Found] = []
+    refused: list[str] = []
+    total = 0
+    for relative, path, status in sorted(found, key=lambda one: (".ipynb" not in one[0].lower(), one[0])):
+        if status.st_nlink > names[status.st_dev, status.st_ino]:
+            text = f"{relative} is a hard link: the file has another name outside your folder. It was not read; hand in a copy."
+            left_out.append(Flag("link_ignored", text))
+        elif status.st_size > LARGEST_FILE_BYTES:
+            left_out.append(Flag("file_too_large", too_large(relative, status.st_size)))
+        elif len(kept) >= MOST_FILES or total + status.st_size > LARGEST_SUBMISSION_BYTES:
+            refused.append(relative)
+        else:
+            kept.append((relative, path, status))
+            total += status.st_size
+    if refused:
+        text = (
+            f"{refused[0]} and {len(refused) - 1:,} more files were not read: a submission may have {MOST_FILES:,} files "
+            f"and {LARGEST_SUBMISSION_BYTES:,} bytes."
+        )
+        left_out.append(Flag("file_left_out", text))
+    return kept
