@@ -214,7 +214,7 @@ def test_no_tracked_file_names_a_registry_or_a_home():
     for path in tracked():
         raw = path.read_bytes()
         if b"\0" not in raw and path != Path(__file__).resolve():
-            lines = enumerate(raw.decode().splitlines(), 1)
+            lines = enumerate(raw.decode(errors="replace").splitlines(), 1)
             found += [
                 f"{path.relative_to(ROOT)}:{number}: {line[:120]}" for number, line in lines if unwanted.search(line)
             ]

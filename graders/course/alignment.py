@@ -4,7 +4,7 @@ Comes in: the released cells and those that were handed in. Goes out: for each o
 have had. Must not: give a cell that carries a grade_id another one, or take longer for a notebook made to take long.
 
 A cell is recognised by the id that Jupyter gave it, else by a text that no other released cell has, else, an answer, by
-the names that it binds, else by a text that is nearly the same, and at last, an answer, by its place: what stands alone
+the names that it binds and that were asked for, else by a text that is nearly the same, and at last, an answer, by its place: what stands alone
 between two cells that were recognised, where one answer stood.
 """
 
@@ -101,12 +101,17 @@ class _Matching:
                 self.place[number] = place
 
     def by_names(self) -> None:
-        """An answer binds the names that the released text binds, and no other cell does."""
+        """An answer binds the names that its stub binds, or some that the author's solution binds, and no other cell does."""
         texts = {number: binds(self.handed_in[number].source) for number in self.lost()}
         for place in self.free():
-            names = binds(self.released[place].released)
-            fitting = [number for number, bound in texts.items() if names <= bound and number not in self.place]
-            if names and self.released[place].role is Role.answer and len(fitting) == 1:
+            cell = self.released[place]
+            stub, solution = binds(cell.released), binds(cell.source)
+            fitting = [
+                number
+                for number, bound in texts.items()
+                if number not in self.place and (stub <= bound if stub else solution & bound)
+            ]
+            if cell.role is Role.answer and len(fitting) == 1:
                 self.place[fitting[0]] = place
 
     def by_likeness(self) -> None:

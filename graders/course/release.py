@@ -14,7 +14,7 @@ from pathlib import Path
 from graders.course import markers
 from graders.course.assignments import made_here
 from graders.course.downloads import downloads
-from graders.course.notebooks import read_files
+from graders.course.files import read_files
 from graders.course.parsing import parse
 from graders.errors import CourseError
 

@@ -38,11 +38,14 @@ def marks_edited(cells: Sequence[ReleasedCell], handed_in: Sequence[RawCell]) ->
         released.id
         for cell in handed_in
         if (released := known.get(grade_id(cell) or ""))
-        and not is_signed(cell)
-        and ((role_of(cell), _points(cell)) != (released.role, released.points) or _other_lock(released, cell))
+        and (_other_lock(released, cell) or (_other_marks(released, cell) and not is_signed(cell)))
     )
     text = "The points, the kind or the lock of this cell in the notebook's metadata are not the instructor's; those were used."
     return [Flag("marks_edited", text, identity) for identity in edited]
+
+
+def _other_marks(released: ReleasedCell, cell: RawCell) -> bool:
+    return (role_of(cell), _points(cell)) != (released.role, released.points)
 
 
 def _other_lock(released: ReleasedCell, cell: RawCell) -> bool:

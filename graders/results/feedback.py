@@ -21,7 +21,7 @@ from graders.results.folders import folder, replace_folder
 from graders.results.hints import student_reads
 from graders.results.numbers import plain
 from graders.results.pages import Page, load
-from graders.results.report import summary
+from graders.results.report import earlier, summary
 from graders.results.times import shown
 
 STAFF = "staff_"
@@ -44,20 +44,29 @@ class Share(Record, frozen=True):
     max_score: Decimal
 
 
-def render(report: Report) -> str:
-    """The page of one report."""
-    exercises = [one for one in report.exercises if one.kind is Kind.exercise]
-    checkpoints = [one for one in report.exercises if one.kind is Kind.checkpoint]
+def render(report: Report, notebooks: Iterable[str] = (), before: Report | None = None) -> str:
+    """The page of one report.
+
+    `notebooks` are those that were expected. `before` is an earlier report whose score stands because this one has none;
+    its results are shown below.
+    """
+    graded = report.status is not Status.not_graded
+    judged = report if graded else before
+    results = judged.exercises if judged else ()
+    exercises = [one for one in results if one.kind is Kind.exercise]
+    checkpoints = [one for one in results if one.kind is Kind.checkpoint]
     return _page().fill(
         report=report,
-        graded=report.status is not Status.not_graded,
+        graded=graded,
+        judged=judged,
+        notebooks=list(notebooks) or [report.assignment],
         groups=[("Exercises", exercises), ("Checkpoints", checkpoints)],
         shares=shares([("Exercises", exercises), ("Checkpoints", checkpoints)]),
-        outcomes=shares(_by_outcome(report.exercises)),
+        outcomes=shares(_by_outcome(results)),
         flags=for_student(report.flags),
         submitted=shown(report.submitted),
-        waiting=[one for one in report.exercises if one.manual and one.score is None and one.attempted],
-        next_steps=[one for one in report.exercises if one.score is not None and one.score < one.max_score],
+        waiting=[one for one in results if one.manual and one.score is None and one.attempted],
+        next_steps=[one for one in results if one.score is not None and one.score < one.max_score],
         words=WORDS,
     )
 
@@ -67,8 +76,10 @@ def write(course: Path, report: Report, notebooks: Iterable[str] = ()) -> list[P
 
     `notebooks` are the assignment's; by default those of the report's exercises, else the assignment's own name.
     """
-    names = list(notebooks) or list(dict.fromkeys(one.notebook for one in report.exercises)) or [report.assignment]
-    page = render(report).encode("utf-8", "replace")
+    before = earlier(course, report.student, report.assignment) if report.status is Status.not_graded else None
+    known = (before or report).exercises
+    names = list(notebooks) or list(dict.fromkeys(one.notebook for one in known)) or [report.assignment]
+    page = render(report, names, before).encode("utf-8", "replace")
     target = folder(course, "feedback", report.student, report.assignment)
     replace_folder(target, {f"{name}.html": page for name in names} | {"feedback.json": to_json(student_copy(report))})
     return [target / f"{name}.html" for name in names]
@@ -84,6 +95,7 @@ def student_copy(report: Report) -> dict[str, object]:
         "flags": [{"name": flag.name, "text": flag.text, "cell": flag.cell} for flag in for_student(report.flags)],
         "exercises": [one | told[one["id"]] for one in exercises],
         "submitted": report.submitted,
+        "arrived": report.arrived,
     }
 
 
@@ -119,6 +131,7 @@ FILTERS: dict[str, Callable[..., str]] = {
     "title": title,
     "code": code,
     "anchor": anchor,
+    "time": lambda text: shown(text) or "",
     "reads": lambda check: student_reads(check) or "",
 }
 

@@ -70,11 +70,15 @@ def standing(report: Report, before: Report | None) -> Report:
     if report.status is not Status.not_graded or before is None:
         return report
     when = f"handed in {shown(before.submitted)}" if before.submitted else "handed in before"
-    text = (
-        f"What you {when} stays graded, with {plain(before.score or ZERO)} of {plain(before.max_score)} points: "
-        "what came later could not be graded and changes nothing."
-    )
+    points = f"{plain(before.score or ZERO)} of {plain(before.max_score)} points"
+    text = f"What you {when} stays graded, with {points}: what came later could not be graded and changes nothing."
+    if _hash(before) is not None and _hash(before) == _hash(report):
+        text = f"These files were graded before, with {points}. That stands."
     return msgspec.structs.replace(report, flags=(*report.flags, Flag("earlier_stands", text)))
+
+
+def _hash(report: Report) -> str | None:
+    return report.receipt.submission_sha256 if report.receipt else None
 
 
 def _earlier(target: Path) -> dict[str, bytes]:

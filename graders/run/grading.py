@@ -41,7 +41,9 @@ def students(course: Path, assignment: str) -> list[str]:
         return []
     with os.scandir(submitted) as entries:
         names = [one.name for one in entries if one.is_dir(follow_symlinks=False)]
-    return sorted(name for name in names if handed_in(course, name, assignment).is_dir())
+    folders = {name: handed_in(course, name, assignment) for name in names}
+    # a link is not followed, but who handed one in is told so
+    return sorted(name for name, where in folders.items() if where.is_symlink() or where.is_dir())
 
 
 def prepare(settings: Settings, name: str, isolation: str | None = None) -> Course:
@@ -96,9 +98,13 @@ def stored(course: Path, assignment: str) -> list[tuple[Report, list[str]]]:
     for student in names:
         where = folder(course, "autograded", student, assignment)
         if (where / report.REPORT).is_file():
-            notebooks = sorted(path.stem for path in where.iterdir() if path.suffix == ".ipynb")
+            notebooks = _notebooks(where) or _notebooks(course / "release" / assignment)
             found.append((report.read(where / report.REPORT), notebooks))
     return found
+
+
+def _notebooks(where: Path) -> list[str]:
+    return sorted(path.stem for path in where.glob("*.ipynb"))
 
 
 def read_job(course: Path, student: str, assignment: Assignment) -> Job:

@@ -12,8 +12,10 @@ from notebook_samples import dump
 
 from graders import config
 from graders.config import Settings
+from graders.course.assignments import read_assignment
+from graders.course.reference import run_solution
 from graders.kernels.nursery import best_level
-from graders.run import grading
+from graders.run import grading, pipeline
 from graders.run.pipeline import Course
 
 # Without namespaces tasks are counted per user, so those of all tests that run beside this one count too.
@@ -73,3 +75,21 @@ def _small(folder: Path, assignments: dict[str, dict]) -> Settings:
 def small_course() -> Callable[[Path, dict[str, dict]], Settings]:
     """Makes a course folder in which every assignment is one notebook, `nb`."""
     return _small
+
+
+SUBMISSIONS = ROOT / "tests" / "submissions"
+
+
+@pytest.fixture(scope="session")
+def shared_zygote() -> Iterator[pipeline.Zygote]:
+    """One warm process for all examinations of these tests."""
+    with pipeline.new_zygote() as zygote:
+        yield zygote
+
+
+@pytest.fixture(scope="session")
+def small_lesson(shared_zygote: pipeline.Zygote) -> Course:
+    """The assignment of tests/submissions, ready to grade: double (2 points), total (3) and a written answer (1)."""
+    assignment = read_assignment(SUBMISSIONS / "course", "ps1")
+    conditions = pipeline.conditions_of(config.load(SUBMISSIONS / "course"), best_level())
+    return Course(assignment, run_solution(assignment, conditions, shared_zygote), conditions)
