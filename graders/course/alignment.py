@@ -41,16 +41,31 @@ def align(released: Sequence[ReleasedCell], handed_in: Sequence[RawCell]) -> Ali
     """Recognise the cells of one notebook."""
     own = [grade_id(cell) for cell in handed_in]
     match = _Matching(released, handed_in, own)
-    match.by_text(lambda cell: cell.cell_id, lambda cell: cell.cell_id)
+    # lessons of one course may share ids, such as `setup`; a question of one is hardly a text of another
+    match.by_text(
+        lambda cell: cell.cell_id and f"{cell.cell_type} {cell.cell_id}",
+        lambda cell: cell.cell_id and f"{cell.cell_type} {cell.cell_id}",
+    )
     match.by_text(lambda cell: squeeze(cell.released), lambda cell: squeeze(cell.source))
-    match.by_names()
+    named = match.by_names()
     match.by_likeness()
-    telling = {cell.id for cell in released if cell.role in TELLING} or {cell.id for cell in released}
-    evidence = len({one for one in match.ids() if one} & telling)
+    evidence = _evidence(match, released, named)
     match.by_place()
     ids = match.ids()
     found = tuple(one for one, before in zip(ids, own, strict=True) if one and not before)
     return Alignment(ids, found, evidence)
+
+
+def _evidence(match: _Matching, released: Sequence[ReleasedCell], named: list[int]) -> int:
+    """How many of the questions and tests were recognised by more than what stands in any notebook."""
+    telling = {place for place, cell in enumerate(released) if cell.role in TELLING} or set(range(len(released)))
+    # `YOUR ANSWER HERE` is the same everywhere
+    same = {place for place, cell in enumerate(released) if cell.role in ANSWERS and not binds(cell.released)}
+    sure = {place for number, place in match.place.items() if match.own[number] or place not in same} & telling
+    sure -= set(named)
+    # one name such as `total` may stand in any notebook; half of what was asked for does not
+    answers = sum(cell.role is Role.answer for cell in released)
+    return len(sure) + (len(named) if sure or 2 * len(named) >= answers else 0)
 
 
 def grade_id(cell: RawCell) -> str | None:
@@ -100,19 +115,22 @@ class _Matching:
             if place is not None:
                 self.place[number] = place
 
-    def by_names(self) -> None:
-        """An answer binds the names that its stub binds, or some that the author's solution binds, and no other cell does."""
+    def by_names(self) -> list[int]:
+        """An answer binds a name that only its stub or the author's solution to it binds, and no other cell does; returns those."""
+        answers = {place: cell for place, cell in enumerate(self.released) if cell.role is Role.answer}
+        asked = {place: binds(cell.released) | binds(cell.source) for place, cell in answers.items()}
+        shared = {
+            name for name, count in Counter(name for names in asked.values() for name in names).items() if count > 1
+        }
         texts = {number: binds(self.handed_in[number].source) for number in self.lost()}
+        found = []
         for place in self.free():
-            cell = self.released[place]
-            stub, solution = binds(cell.released), binds(cell.source)
-            fitting = [
-                number
-                for number, bound in texts.items()
-                if number not in self.place and (stub <= bound if stub else solution & bound)
-            ]
-            if cell.role is Role.answer and len(fitting) == 1:
+            wanted = asked.get(place, set()) - shared
+            fitting = [number for number, names in texts.items() if wanted & names and number not in self.place]
+            if len(fitting) == 1:
                 self.place[fitting[0]] = place
+                found.append(place)
+        return found
 
     def by_likeness(self) -> None:
         """Nearly the same text; the most alike first."""

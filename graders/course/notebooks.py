@@ -12,6 +12,7 @@ from graders.course import repairs
 from graders.course.alignment import ANSWERS, Alignment, align, grade_id, squeeze
 from graders.course.archives import is_archive, unpack
 from graders.course.parsing import RawCell, parse
+from graders.course.sources import with_answer_files
 from graders.coursework import Assignment, ReleasedCell, Submission, SubmittedCell
 from graders.errors import SubmissionError
 from graders.records import Flag, Record
@@ -64,7 +65,8 @@ def read_submission(
     flags += [Flag("notebook_missing", reason) for reason in reasons]
     known = {one.path for one in read if not one.why}
     others = {path: data for path, data in files.items() if path not in known and ".ipynb" not in path.lower()}
-    return Submission(student, assignment.name, notebooks, _lifted(others, folders), tuple(flags))
+    others, notes = with_answer_files(_lifted(others, folders), assignment)
+    return Submission(student, assignment.name, notebooks, others, (*flags, *notes))
 
 
 def _unpacked(files: dict[str, bytes], assignment: Assignment, flags: list[Flag]) -> dict[str, bytes]:
@@ -82,7 +84,7 @@ def _unpacked(files: dict[str, bytes], assignment: Assignment, flags: list[Flag]
 
 def _is_notebook(path: str, data: bytes, assignment: Assignment) -> bool:
     """F5: a file with .ipynb anywhere in its name, or one that is a notebook under a name that a browser gave it."""
-    if path in assignment.files:
+    if path in assignment.files or is_archive(path, data):
         return False
     lower = path.lower()
     name = lower.rpartition("/")[2]

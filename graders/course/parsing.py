@@ -84,6 +84,8 @@ def _json(text: str, name: str) -> Any:
         )
     if begins[:1] not in ("{", "["):
         # a number, a word or a Python script may be valid JSON or not: it is no notebook in either case
+        if "\0" in begins[:1000]:
+            raise SubmissionError(f"{name} is neither a notebook nor any text. Save the notebook in Jupyter again.")
         first = begins.partition("\n")[0][:40]
         raise SubmissionError(
             f"{name} is plain text that begins {first!r}, not a notebook: it has no nbformat version."
@@ -95,6 +97,9 @@ def _json(text: str, name: str) -> Any:
             f"{name} is not complete JSON that a notebook could be: it is nested too deeply."
         ) from None
     except ValueError as error:
+        if str(error).startswith("Extra data"):
+            told = f"{name} goes on after the end of the notebook ({error}): another text was added to it. Hand in one notebook."
+            raise SubmissionError(told) from None
         raise SubmissionError(f"{name} is not complete JSON ({error}); it was probably cut off while saving.") from None
 
 

@@ -55,9 +55,10 @@ def _other_lock(released: ReleasedCell, cell: RawCell) -> bool:
 
 def _points(cell: RawCell) -> Decimal | None:
     try:
-        return Decimal(str(cell.nbgrader.get("points", 0) or 0))
+        points = Decimal(str(cell.nbgrader.get("points", 0) or 0))
     except ArithmeticError:
         return None
+    return points if points.is_finite() else None  # a signalling NaN raises when it is compared
 
 
 def role_of(cell: RawCell) -> Role:
@@ -167,7 +168,7 @@ def above_its_stub(
         return []
     moved = [one for one in before if one.cell_type == "code" and names & binds(one.source)]
     if moved:
-        before[:] = [one for one in before if one not in moved]
+        before[:] = [one for one in before if one.cell_type != "code" or not names & binds(one.source)]
         told = "Your answer stood above its answer cell, which is as you received it; it was run after that cell."
         flags.append(Flag("answer_above", told, cell.id))
     return moved

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, nullcontext
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,9 +42,18 @@ def students(course: Path, assignment: str) -> list[str]:
         return []
     with os.scandir(submitted) as entries:
         names = [one.name for one in entries if one.is_dir(follow_symlinks=False)]
+    if unreadable := [os.fsencode(name) for name in names if not _is_text(name)]:
+        raise CourseError(
+            f"{submitted} holds a folder whose name is not UTF-8: {unreadable[0]!r}. A student's id is text everywhere else, "
+            f"in the gradebook and on pages. Next step: rename the folder."
+        )
     folders = {name: handed_in(course, name, assignment) for name in names}
     # a link is not followed, but who handed one in is told so
     return sorted(name for name, where in folders.items() if where.is_symlink() or where.is_dir())
+
+
+def _is_text(name: str) -> bool:
+    return name.encode("utf-8", "replace").decode() == name
 
 
 def prepare(settings: Settings, name: str, isolation: str | None = None) -> Course:
@@ -70,19 +80,23 @@ def grade_class(
     Raises:
         IsolationError: the walls that the course demands cannot be had; nothing is graded.
     """
-    todo = []
-    for student in chosen:
-        job = read_job(settings.course, student, course.assignment)
-        kept = None if again else unchanged(settings.course, job, course)
-        if kept is None:
-            todo.append(job)
-        else:
-            done(kept)
-    if not todo:
+
+    def changed() -> Iterator[Job]:
+        for student in chosen:  # read one by one: all submissions together need not fit into memory
+            job = read_job(settings.course, student, course.assignment)
+            kept = None if again else unchanged(settings.course, job, course)
+            if kept is None:
+                yield job
+            else:
+                done(kept)
+
+    jobs = changed()
+    first = next(jobs, None)
+    if first is None:
         return
     receipts.publish(settings.course)
     with _gradebook(settings) as store:
-        for graded in executors.local(iter(todo), course, max(1, min(workers, len(todo)))):
+        for graded in executors.local(chain([first], jobs), course, max(1, min(workers, len(chosen)))):
             found = report.standing(graded.report, _earlier(settings.course, graded.report))
             report.write(settings.course, found, graded.notebooks, receipts.sign)
             store(found)
@@ -114,10 +128,14 @@ def read_job(course: Path, student: str, assignment: Assignment) -> Job:
         why = f"The folder of {assignment.name} that was handed in is a link and was not followed. Hand in the files themselves."
         return Job(student, {}, (), receipts.hash_submission(where), None, why)
     left_out: list[Flag] = []
-    files = read_files(where, left_out)
-    stamp = read_regular(where / "timestamp.txt", 100)
+    try:
+        files = read_files(where, left_out)
+        stamp = read_regular(where / "timestamp.txt", 100)
+        digest = receipts.hash_submission(where)
+    except OSError as error:  # such as a file that is taken away meanwhile; the rest of the class is graded
+        return Job(student, {}, tuple(left_out), "", None, f"What was handed in could not be read: {error}.")
     submitted = stamp.decode(errors="replace").strip() if stamp is not None else None
-    return Job(student, files, tuple(left_out), receipts.hash_submission(where), submitted)
+    return Job(student, files, tuple(left_out), digest, submitted)
 
 
 def _earlier(course: Path, later: Report) -> Report | None:

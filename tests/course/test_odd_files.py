@@ -7,6 +7,7 @@ import os
 import socket
 import stat
 import subprocess
+import sys
 import time
 import zipfile
 from pathlib import Path
@@ -119,7 +120,8 @@ def test_deep_and_crowded_folders_end(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(reading, "MOST_FILES", 4)
     for number in range(9):
         (where / f"a{number}.txt").write_text("x")
-    subprocess.run("for i in $(seq 1500); do mkdir d && cd -P d || exit 1; done", shell=True, cwd=where, check=True)
+    deeper = "import os\nfor _ in range(1500): os.mkdir('d'); os.chdir('d')"
+    subprocess.run([sys.executable, "-c", deeper], cwd=where, check=True)
     left_out: list[Flag] = []
     assert set(read_files(where, left_out)) == {"lesson.ipynb", "a0.txt", "a1.txt", "a2.txt"}
     assert told(left_out) == [("file_left_out", "The"), ("file_left_out", "a3.txt")]

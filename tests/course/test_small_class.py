@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,11 +15,13 @@ from pathlib import Path
 import pytest
 from notebook_samples import answer, dump, hidden, locked, notebook, with_answers
 
+from graders import config
 from graders.config import Settings
 from graders.course.assignments import read_assignment, released_notebook
 from graders.course.reference import run_solution
 from graders.kernels.nursery import best_level
 from graders.records import ExerciseResult, Outcome, Report, Status
+from graders.results import feedback
 from graders.results.folders import hash_files
 from graders.results.gradebook import statuses
 from graders.results.report import REPORT, json_line, read
@@ -215,3 +218,26 @@ def test_a_broken_file_is_blank_in_the_export(course: Settings) -> None:
     assert all(rows[student]["reason"].startswith("nb.ipynb is ") for student in BROKEN)
     points = {"author": 4, "warns": 4, "killed": 3, "kills": 3}
     assert {student: float(exported[student][0]) for student in CLASS} == points
+
+
+def test_an_earlier_score_stands_in_the_gradebook(course: Settings, tmp_path: Path) -> None:
+    """Who hands in something unreadable after a good notebook keeps the points, and report and gradebook say why."""
+    home = tmp_path / "course"
+    shutil.copytree(course.course, home)
+    settings = config.load(home)
+    (home / "submitted" / "killed" / "ps1" / "nb.ipynb").write_bytes(BROKEN["cut"])
+    ready = grading.prepare(settings, "ps1", best_level())
+    grading.grade_class(settings, ready, ["killed"], 1, False, lambda report: None)
+    report = report_of(settings, "killed")
+    assert (report.status, report.score) == (Status.not_graded, None)
+    assert [flag.name for flag in report.flags] == ["earlier_stands"]
+    [row] = [one for one in statuses(home) if one.student == "killed"]
+    assert (row.status, row.score) == ("graded", 3)
+    assert row.reason == f"A later hand-in could not be graded: {report.reason}"
+    [page] = [
+        page
+        for found, names in grading.stored(home, "ps1")
+        if found == report
+        for page in feedback.write(home, found, names)
+    ]
+    assert "3 of 4 points" in page.read_text()
