@@ -174,6 +174,18 @@ def above_its_stub(
     return moved
 
 
+def answered_above(cell: ReleasedCell) -> Flag:
+    """S11: a stub that would undo an answer further up is left out."""
+    told = "Your answer stands further up and its answer cell is as you received it; that cell was not run again."
+    return Flag("answer_above", told, cell.id)
+
+
+def set_up_missing(cell: ReleasedCell) -> Flag:
+    """S3: a cell that students may change, such as the imports, is gone."""
+    first = cell.released.strip().partition("\n")[0][:60]
+    return Flag("cell_restored", f"The cell that begins with `{first}` was missing; it was put back in its place.")
+
+
 def defined_below(test: str | None, names: Iterable[str]) -> Flag:
     """S10: a test reads what only a cell below it defines."""
     text = f"{', '.join(sorted(names))}: defined below the test that reads it. Move the definition into the answer cell above."

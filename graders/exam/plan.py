@@ -11,16 +11,19 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from graders.course import repairs
 from graders.course.alignment import binds, squeeze
 from graders.coursework import Assignment, ReleasedCell, Role, Submission, SubmittedCell
 from graders.exam.belongings import belongings
-from graders.exam.ownership import Names, owners, plain_python
+from graders.exam.grouping import TOP, Group, grouped
+from graders.exam.ownership import Names, bound, owners, parse, plain_python
 from graders.records import Flag, Record
 
 _BEGIN = re.compile(r"^\s*#+\s*BEGIN HIDDEN TESTS\s*$", re.MULTILINE)
+_MOST_COMPARED = 500  # cells that are read as Python to find out what is defined in them
 _END = re.compile(r"^\s*#+\s*END HIDDEN TESTS\s*$", re.MULTILINE)
 
 
@@ -123,7 +126,7 @@ def _plan(
     flags: list[Flag],
     modules: tuple[str, ...],
 ) -> NotebookPlan:
-    groups = _groups(cells, handed_in, flags)
+    groups = grouped(cells, handed_in, flags)
     tests = _tests(cells, modules)
     answers: dict[str, list[str]] = {}
     steps: list[Step] = []
@@ -133,11 +136,14 @@ def _plan(
         owned = tests.names.get(id or "") if role is Role.test else None
         steps.append(Step(len(steps), cell_type, source, author, role, id, owned, parts))
 
-    for text in groups[_TOP].extras:
+    for text in groups[TOP].extras:
         add(text.source, Role.plain, text.cell_type, False)
     for place, cell in enumerate(cells):
-        group = groups.get(place, _Group([], []))
-        if cell.id is None or cell.role in (Role.answer, Role.written, Role.task):
+        group = groups.get(place, Group([], []))
+        if cell.id is None and place not in groups and _is_missed(cell, handed_in):
+            add(cell.released, Role.plain, cell.cell_type, True)
+            flags.append(repairs.set_up_missing(cell))
+        elif cell.id is None or cell.role in (Role.answer, Role.written, Role.task):
             for text in repairs.without_untouched_copies(cell, group.own) if cell.id else group.own:
                 if cell.id:
                     answers.setdefault(cell.id, []).append(text.source)
@@ -148,67 +154,56 @@ def _plan(
         for text in group.extras:
             add(text.source, Role.plain, text.cell_type, False)
     flags += _defined_below(cells, steps)
-    return NotebookPlan(name, tuple(steps), {identity: "\n".join(texts) for identity, texts in answers.items()})
+    kept = _without_undoing_stubs(cells, steps, flags)
+    return NotebookPlan(name, kept, {identity: "\n".join(texts) for identity, texts in answers.items()})
 
 
-class _Group(NamedTuple):
-    """What was handed in as one released cell, and the student's own cells that follow it."""
+def _is_missed(cell: ReleasedCell, handed_in: Sequence[SubmittedCell]) -> bool:
+    """S3: whether an open code cell of the author's is gone and nothing handed in binds any of its names instead."""
+    tree = parse(cell.released) if cell.cell_type == "code" else None
+    names = bound(tree) if tree else set()
+    if not names or len(handed_in) > _MOST_COMPARED:
+        return False
+    trees = (parse(one.source) for one in handed_in if one.cell_type == "code")
+    return not any(tree and names & bound(tree) for tree in trees)
 
-    own: list[SubmittedCell]
-    extras: list[SubmittedCell]
 
-
-_TOP = -1  # the group of what stands above every cell that is known
-
-
-def _groups(cells: Sequence[ReleasedCell], handed_in: Sequence[SubmittedCell], flags: list[Flag]) -> dict[int, _Group]:
-    """Submitted cells by the position of the released cell that they belong to."""
-    known = {cell.id: place for place, cell in enumerate(cells) if cell.id}
-    plain = {squeeze(cell.released): place for place, cell in enumerate(cells) if not cell.id}
-    groups = {_TOP: _Group([], [])}
-    anchor = _TOP
-    order: list[int] = []
-    for text in handed_in:
-        place = known.get(text.id) if text.id else plain.pop(squeeze(text.source), None)
-        if place is None:
-            if text.source.strip() and not text.older:
-                groups[anchor].extras.append(text)
-            continue
-        cell, group = cells[place], groups.setdefault(place, _Group([], []))
-        if group.own:
-            flags.append(repairs.repeated(cell))
-        elif cell.id:
-            order.append(place)
-            flags += repairs.changed(cell, text)
-            group.extras[:] = repairs.above_its_stub(cell, text, groups[anchor].extras, flags)
-        group.own.append(text)
-        anchor = place
-    flags += [
-        repairs.missing(cell)
-        for place, cell in enumerate(cells)
-        if cell.id and place not in groups and cell.role is not Role.plain
-    ]
-    if order != sorted(order):
-        flags.append(repairs.reordered())
-    return groups
+def _without_undoing_stubs(cells: Sequence[ReleasedCell], steps: Sequence[Step], flags: list[Flag]) -> tuple[Step, ...]:
+    """S11: the steps without stubs that define again what a student's cell above them has defined."""
+    known = {cell.id: cell for cell in cells if cell.role is Role.answer}
+    asked = Counter(name for cell in known.values() for name in binds(cell.released) | binds(cell.source))
+    kept: list[Step] = []
+    defined = set[str]()
+    for step in steps:
+        cell = known.get(step.id) if step.id else None
+        names = binds(step.source) if step.cell_type == "code" and not step.author else set()
+        if cell and names and repairs.untouched(cell, SubmittedCell(step.cell_type, step.source)):
+            # a name that two exercises ask for may be meant to be defined anew
+            if names <= defined and all(asked[name] == 1 for name in names):
+                flags.append(repairs.answered_above(cell))
+                continue
+        else:
+            defined |= names
+        kept.append(msgspec.structs.replace(step, position=len(kept)))
+    return tuple(kept)
 
 
 def _defined_below(cells: Sequence[ReleasedCell], steps: Sequence[Step]) -> list[Flag]:
     """S10: names that a test reads, that nothing above it binds but a stub, and that a new cell below it does."""
     stubs = {cell.id: squeeze(cell.released) for cell in cells if cell.id and cell.role is Role.answer}
-    bound = [
+    found = [
         set[str]()
         if step.cell_type != "code" or squeeze(step.source) == stubs.get(step.id or "")
         else binds(step.source)
         for step in steps
     ]
-    below = Counter(name for step, names in zip(steps, bound, strict=True) if step.role is Role.plain for name in names)
+    below = Counter(name for step, names in zip(steps, found, strict=True) if step.role is Role.plain for name in names)
     flags, above = [], set[str]()
-    for step, names in zip(steps, bound, strict=True):
+    for step, names in zip(steps, found, strict=True):
         if step.role is Role.plain:
             below.subtract(names)
         wanted = set(step.names.candidate) - above if step.names else set()
-        if found := {name for name in wanted if below[name] > 0}:
-            flags.append(repairs.defined_below(step.id, found))
+        if late := {name for name in wanted if below[name] > 0}:
+            flags.append(repairs.defined_below(step.id, late))
         above |= names
     return flags
