@@ -167,7 +167,8 @@ def not_graded(job: Job, course: Course, reason: str) -> Graded:
 
 def _arrived(files: dict[str, bytes]) -> list[str]:
     """What was handed in and read, for the page of a student whose submission has no score."""
-    shown = [f"{path}, {len(data):,} bytes" for path, data in sorted(files.items())[:MOST_SHOWN]]
+    # `or`: this also tells of jobs that a mistake of ours made, and must not fail on what that failed on
+    shown = [f"{path}, {len(files[path] or b''):,} bytes" for path in sorted(files)[:MOST_SHOWN]]
     return shown + [f"and {len(files) - MOST_SHOWN:,} more files"][: len(files) > MOST_SHOWN]
 
 
