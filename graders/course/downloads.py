@@ -12,8 +12,8 @@ import sys
 import warnings
 from collections.abc import Iterable, Sequence
 
-from graders.course.repairs import role_of
 from graders.course.parsing import RawCell
+from graders.course.repairs import role_of
 from graders.coursework import Role
 
 FOLDER = "downloads"
