@@ -75,9 +75,8 @@ def _walk(folder: Path, left_out: list[Flag] | None) -> list[_Found]:
         try:
             entries = sorted(os.scandir(where), key=lambda entry: entry.name)
         except OSError as error:
-            _tell(
-                left_out, "file_unreadable", f"The folder {prefix or where.name} could not be read: {error.strerror}."
-            )
+            text = f"The folder {prefix or where.name} could not be read: {error.strerror}."
+            _tell(left_out, Flag("file_unreadable", text))
             continue
         for entry in entries:
             relative = prefix + entry.name
@@ -88,18 +87,18 @@ def _walk(folder: Path, left_out: list[Flag] | None) -> list[_Found]:
                 if depth < DEEPEST_FOLDER:
                     waiting.append((where / entry.name, f"{relative}/", depth + 1))
                 else:
-                    _tell(left_out, "file_left_out", f"The folder {relative} lies too deep and was not opened.")
+                    _tell(left_out, Flag("file_left_out", f"The folder {relative} lies too deep and was not opened."))
             elif entry.name not in _IGNORED and not entry.name.startswith("._"):
                 if stat.S_ISREG(status.st_mode):
                     found.append((relative, where / entry.name, status))
                 else:
-                    _tell(left_out, "link_ignored", _special(relative, status.st_mode))
+                    _tell(left_out, Flag("link_ignored", _special(relative, status.st_mode)))
     return found
 
 
-def _tell(left_out: list[Flag] | None, name: str, text: str) -> None:
+def _tell(left_out: list[Flag] | None, flag: Flag) -> None:
     if left_out is not None:
-        left_out.append(Flag(name, text))
+        left_out.append(flag)
 
 
 def _special(relative: str, mode: int) -> str:
