@@ -28,6 +28,14 @@ class Role(str, Enum):
     plain = "plain"
 
 
+ANSWERS = (Role.answer, Role.written)
+
+
+def module_of(path: str) -> str:
+    """The name under which a Python file, or the package that it lies in, is imported."""
+    return path.removesuffix(".py").partition("/")[0]
+
+
 class ReleasedCell(Record):
     """One cell of an assignment as the author wrote it.
 
@@ -66,10 +74,14 @@ class Assignment(Record):
     sha256: str
     answer_files: dict[str, ReleasedCell] = {}  # noqa: RUF012  (msgspec copies defaults)
 
+    def modules(self) -> tuple[str, ...]:
+        """Names under which the Python files of the assignment are imported."""
+        return tuple(module_of(path) for path in self.files if path.endswith(".py"))
+
     def answers_of(self) -> dict[str, ReleasedCell]:
         """Every cell and file that holds an answer, by its id."""
         cells = (cell for cells in self.notebooks.values() for cell in cells)
-        own = {cell.id: cell for cell in cells if cell.id and cell.role in (Role.answer, Role.written)}
+        own = {cell.id: cell for cell in cells if cell.id and cell.role in ANSWERS}
         return own | self.answer_files
 
 

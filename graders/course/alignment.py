@@ -16,10 +16,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from graders.course.parsing import RawCell
-from graders.coursework import ReleasedCell, Role
+from graders.coursework import ANSWERS, ReleasedCell, Role
 from graders.records import Record
 
-ANSWERS = (Role.answer, Role.written)
 TELLING = (*ANSWERS, Role.test, Role.task)  # a cell of set-up may stand in many notebooks of a course
 _ALIKE = 0.8  # a test that was commented out has 0.9, two tests of one course 0.3 to 0.6
 _COMPARED = 600  # characters; and at most so many pairs of cells: about a second at worst

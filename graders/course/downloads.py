@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 
 from graders.course.parsing import RawCell
 from graders.course.repairs import role_of
-from graders.coursework import Role
+from graders.coursework import ANSWERS, Role
 
 FOLDER = "downloads"
 _EXAMPLES = (Role.plain, Role.locked)
@@ -38,7 +38,7 @@ def examples(name: str, cells: Iterable[RawCell]) -> str:
             parts.append(f"# %% [markdown]\n{_comment(cell.source)}")
         elif cell.cell_type == "code" and role in _EXAMPLES and cell.source.strip():
             parts.append(f"# %%\n{as_python(cell.source)}")
-        elif role in (Role.answer, Role.written):
+        elif role in ANSWERS:
             parts.append(
                 f"# %% [markdown]\n# (In the notebook: your answer {_one_line(cell.nbgrader.get('grade_id'))})"
             )

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from graders.course import downloads, markers
-from graders.coursework import Assignment, ReleasedCell, Role
+from graders.coursework import ANSWERS, Assignment, ReleasedCell, Role
 from graders.findings import Finding, Level
 
 _SHORTEST = 13  # characters: a shorter line, such as `return total`, says nothing
@@ -61,10 +61,10 @@ def _secrets(assignment: Assignment, source: Mapping[str, bytes]) -> dict[str, O
 
 def secret_lines(cell: ReleasedCell) -> set[str]:
     """Lines of a cell that students must not see: those in its regions, and the whole of an answer without a region."""
-    if cell.role not in (Role.answer, Role.written, Role.test, Role.task):
+    if cell.role not in (*ANSWERS, Role.test, Role.task):
         return set()
     inside, outside = markers.regions(cell.source)
-    if not inside and cell.role in (Role.answer, Role.written):
+    if not inside and cell.role in ANSWERS:
         inside, outside = outside, cell.released.splitlines()  # nbgrader replaces all of it
         if cell.source == cell.released:
             return set()

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from graders.course import markers, marks, stability
-from graders.coursework import Assignment, ReleasedCell, Role
+from graders.coursework import ANSWERS, Assignment, ReleasedCell, Role, module_of
 from graders.exam.ownership import bound, owners, parse, read
 from graders.findings import Finding, Level
 from graders.records import Record
@@ -23,7 +23,6 @@ _COMPARING = re.compile(r"(expect|assert_\w+|assert[A-Z]\w*|allclose|isclose|arr
 
 def lint(assignment: Assignment, sealed: bool = True) -> list[Finding]:
     """Everything that can be said about an assignment without running it; `sealed` is whether tests run apart."""
-    modules = [_module(path) for path in assignment.files if path.endswith(".py")]
     found = marks.repeated_ids(assignment)
     texts = {path: data.decode(errors="replace") for path, data in assignment.files.items() if path.endswith(".py")}
     for path, text in (texts | {path: one.source for path, one in assignment.answer_files.items()}).items():
@@ -31,15 +30,13 @@ def lint(assignment: Assignment, sealed: bool = True) -> list[Finding]:
     for cells in assignment.notebooks.values():
         for cell in cells:
             found += markers.of_cell(cell)
-        found += [one for one in seal(cells, modules, assignment.answer_files) if sealed or one.rule in _ANYWHERE]
+        found += [
+            one for one in seal(cells, assignment.modules(), assignment.answer_files) if sealed or one.rule in _ANYWHERE
+        ]
         for cell in _tests(cells):
             found += marks.points(cell)
             found += stability.unstable(cell)
     return found
-
-
-def _module(path: str) -> str:
-    return path.removesuffix(".py").partition("/")[0]
 
 
 class _Known(Record):
@@ -56,7 +53,7 @@ def seal(cells: Sequence[ReleasedCell], modules: Iterable[str], answer_files: It
     `modules` are names of the assignment's Python files, `answer_files` those that students complete.
     """
     names = owners(cells, modules)
-    answered = {_module(path) for path in answer_files}
+    answered = {module_of(path) for path in answer_files}
     binders: dict[str, set[Role]] = {}
     shown: set[str] = set()
     anything = False
@@ -130,8 +127,8 @@ def _unreachable(cell: ReleasedCell, tree: ast.Module, candidate: set[str], know
 def _judged_with(cell: ReleasedCell, tree: ast.Module, candidate: set[str], known: _Known) -> list[Finding]:
     """Names of locked cells in this test: an error where they decide, a warning where they are only read."""
     locked = {name for name in candidate if known.binders.get(name, set()) & {Role.locked, Role.plain}}
-    locked -= {name for name in locked if known.binders[name] & {Role.answer, Role.written}}
-    answered = {name for name in candidate if known.binders.get(name, set()) & {Role.answer, Role.written}}
+    locked -= {name for name in locked if known.binders[name] & set(ANSWERS)}
+    answered = {name for name in candidate if known.binders.get(name, set()) & set(ANSWERS)}
     deciding = {name: line for name, line in _deciding(tree, answered) if name in locked}
     found = []
     for name in sorted(locked):

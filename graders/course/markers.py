@@ -8,14 +8,14 @@ from __future__ import annotations
 import difflib
 import re
 
-from graders.coursework import ReleasedCell, Role
+from graders.coursework import ANSWERS, ReleasedCell, Role
 from graders.findings import Finding, Level
 
 REGIONS = ("SOLUTION", "HIDDEN TESTS", "MARK SCHEME")
 _EXACT = re.compile(r"(BEGIN|END) (SOLUTION|HIDDEN TESTS|MARK SCHEME)")
 _ALONE = re.compile(r"^\s*#+ (BEGIN|END) (SOLUTION|HIDDEN TESTS|MARK SCHEME)\s*$")
 _PLACES = {
-    "SOLUTION": {Role.answer, Role.written},
+    "SOLUTION": set(ANSWERS),
     "HIDDEN TESTS": {Role.test},
     "MARK SCHEME": {Role.written, Role.task},
 }

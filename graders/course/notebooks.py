@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graders.course import repairs
-from graders.course.alignment import ANSWERS, Alignment, align, grade_id, squeeze
+from graders.course.alignment import Alignment, align, grade_id, squeeze
 from graders.course.archives import is_archive, unpack
 from graders.course.parsing import RawCell, parse
 from graders.course.sources import with_answer_files
-from graders.coursework import Assignment, ReleasedCell, Submission, SubmittedCell
+from graders.coursework import ANSWERS, Assignment, ReleasedCell, Submission, SubmittedCell
 from graders.errors import SubmissionError
 from graders.records import Flag, Record
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from graders.coursework import Assignment, Reference, ReleasedCell, Role, Submission, SubmittedCell
+from graders.coursework import ANSWERS, Assignment, Reference, ReleasedCell, Role, Submission, SubmittedCell
 from graders.errors import CourseError
 from graders.exam import plan
 from graders.exam.ownership import defined
@@ -83,7 +83,7 @@ def _share_library_programs(assignment: Assignment, solution: Path, candidate: P
     """
     secret = {"_lambda_", "_lambda"}
     for cell in (cell for cells in assignment.notebooks.values() for cell in cells):
-        if cell.role in (Role.answer, Role.written, Role.test) and cell.cell_type == "code":
+        if cell.role in (*ANSWERS, Role.test) and cell.cell_type == "code":
             secret |= defined(cell.source)
     for one in assignment.answer_files.values():
         secret |= defined(one.source)

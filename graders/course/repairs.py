@@ -12,9 +12,9 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
-from graders.course.alignment import ANSWERS, binds, grade_id, squeeze
+from graders.course.alignment import binds, grade_id, squeeze
 from graders.course.parsing import RawCell
-from graders.coursework import ReleasedCell, Role, SubmittedCell
+from graders.coursework import ANSWERS, ReleasedCell, Role, SubmittedCell
 from graders.records import Flag
 
 INSTRUCTORS = (Role.test, Role.locked)

@@ -16,7 +16,7 @@ import msgspec
 
 from graders.course import repairs
 from graders.course.alignment import binds, squeeze
-from graders.coursework import Assignment, ReleasedCell, Role, Submission, SubmittedCell
+from graders.coursework import ANSWERS, Assignment, ReleasedCell, Role, Submission, SubmittedCell
 from graders.exam.belongings import belongings
 from graders.exam.grouping import TOP, Group, grouped
 from graders.exam.ownership import Names, bound, owners, parse, plain_python
@@ -70,13 +70,12 @@ class ExamPlan(Record):
 def seal(assignment: Assignment, submission: Submission) -> ExamPlan:
     """Make the plan. Notebooks that were not handed in are planned as released: nothing in them was attempted."""
     flags = list(submission.flags)
-    modules = [path.removesuffix(".py").partition("/")[0] for path in assignment.files if path.endswith(".py")]
     plans = []
     for name, cells in assignment.notebooks.items():
         handed_in = submission.notebooks.get(name)
         if handed_in is None:
             handed_in = tuple(SubmittedCell(cell.cell_type, cell.released, cell.id) for cell in cells)
-        plans.append(_plan(name, cells, handed_in, flags, tuple(modules)))
+        plans.append(_plan(name, cells, handed_in, flags, assignment.modules()))
     files, notes = belongings(assignment, submission)
     return ExamPlan(
         submission.student,
@@ -143,7 +142,7 @@ def _plan(
         if cell.id is None and place not in groups and _is_missed(cell, handed_in):
             add(cell.released, Role.plain, cell.cell_type, True)
             flags.append(repairs.set_up_missing(cell))
-        elif cell.id is None or cell.role in (Role.answer, Role.written, Role.task):
+        elif cell.id is None or cell.role in (*ANSWERS, Role.task):
             for text in repairs.without_untouched_copies(cell, group.own) if cell.id else group.own:
                 if cell.id:
                     answers.setdefault(cell.id, []).append(text.source)

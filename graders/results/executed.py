@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from graders.coursework import Assignment, ReleasedCell, Role
+from graders.coursework import ANSWERS, Assignment, ReleasedCell, Role
 from graders.exam.plan import NotebookPlan, Step
 from graders.records import ExerciseResult, Report
 from graders.results.hints import student_reads
@@ -63,7 +63,7 @@ def _nbgrader(cell: ReleasedCell) -> dict[str, object]:
     meta: dict[str, object] = {
         "grade_id": cell.id,
         "grade": graded,
-        "solution": cell.role in (Role.answer, Role.written),
+        "solution": cell.role in ANSWERS,
         "locked": cell.role in (Role.test, Role.locked, Role.task),
         "task": cell.role is Role.task,
         "cell_type": cell.cell_type,

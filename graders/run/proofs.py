@@ -108,8 +108,7 @@ def mutation(made: Gate, place: Place, course: Course, floor: float | None) -> G
 
 def mutants_of(assignment: Assignment, exercise: Exercise) -> list[tuple[str, Mutant]]:
     """Mutants of one exercise's answers, each with the grade_id of the cell it is for."""
-    modules = [path.removesuffix(".py") for path in assignment.files if path.endswith(".py")]
-    names = owners(assignment.notebooks[exercise.notebook], modules)
+    names = owners(assignment.notebooks[exercise.notebook], assignment.modules())
     wanted = {name for test in exercise.tests for name in names[test.id or ""].candidate}
     visible = "\n".join(test.released for test in exercise.tests)
     found = []
