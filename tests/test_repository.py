@@ -22,7 +22,7 @@ PACKAGE = ROOT / "graders"
 # Each third-party library and the modules that may import it; a name that ends in / is a room, / alone is everyone.
 # More than one owner needs a reason.
 OWNERS = {
-    "IPython": ("kernels/kernel.py", "exam/ownership.py"),  # one is IPython's shell, the other reads its cell syntax
+    "IPython": ("kernels/kernel.py", "exam/bindings.py"),  # one is IPython's shell, the other reads its cell syntax
     "cryptography": ("results/receipts.py",),
     "distributed": ("run/executors.py",),
     "flatbuffers": (),  # jax.export needs it at run time

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 
 from graders.course import markers, marks, stability
 from graders.coursework import ANSWERS, Assignment, ReleasedCell, Role, module_of
-from graders.exam.ownership import bound, owners, parse, read
+from graders.exam.bindings import bound, parse, read
+from graders.exam.ownership import owners
 from graders.findings import Finding, Level
 from graders.records import Record
 

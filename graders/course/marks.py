@@ -9,7 +9,7 @@ import ast
 from decimal import Decimal
 
 from graders.coursework import Assignment, ReleasedCell, Role
-from graders.exam.ownership import parse
+from graders.exam.bindings import parse
 from graders.findings import Finding, Level
 
 

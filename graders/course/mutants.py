@@ -12,7 +12,7 @@ import difflib
 from collections.abc import Iterable, Iterator
 
 from graders.course import changes
-from graders.exam.ownership import bound, plain_python, read
+from graders.exam.bindings import bound, plain_python, read
 from graders.records import Record
 
 

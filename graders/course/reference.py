@@ -19,7 +19,7 @@ import msgspec
 from graders.coursework import ANSWERS, Assignment, Reference, ReleasedCell, Role, Submission, SubmittedCell
 from graders.errors import CourseError
 from graders.exam import plan
-from graders.exam.ownership import defined
+from graders.exam.bindings import defined
 from graders.exam.pair import Conditions
 from graders.exam.session import examine
 from graders.kernels.nursery import Zygote

@@ -9,7 +9,7 @@ import ast
 import re
 
 from graders.coursework import ReleasedCell
-from graders.exam.ownership import parse
+from graders.exam.bindings import parse
 from graders.findings import Finding, Level
 
 _RANDOM = re.compile(r"(^|\.)(random|default_rng|RandomState|PRNGKey)(\.|$)|^(randint|randn|rand)$")

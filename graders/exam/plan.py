@@ -18,8 +18,9 @@ from graders.course import repairs
 from graders.course.alignment import binds, squeeze
 from graders.coursework import ANSWERS, Assignment, ReleasedCell, Role, Submission, SubmittedCell
 from graders.exam.belongings import belongings
+from graders.exam.bindings import bound, parse, plain_python
 from graders.exam.grouping import TOP, Group, grouped
-from graders.exam.ownership import Names, bound, owners, parse, plain_python
+from graders.exam.ownership import Names, owners
 from graders.records import Flag, Record
 
 _BEGIN = re.compile(r"^\s*#+\s*BEGIN HIDDEN TESTS\s*$", re.MULTILINE)

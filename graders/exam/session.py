@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import msgspec
 
 from graders.coursework import Role
-from graders.exam import control, inkernel, ownership
+from graders.exam import bindings, control, inkernel
 from graders.exam.ownership import Names
 from graders.exam.pair import Answer, Conditions, Pair
 from graders.exam.plan import ExamPlan, NotebookPlan, Step
@@ -239,5 +239,5 @@ def _binds(step: Step) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=1000)
 def _bound(source: str) -> frozenset[str]:
-    tree = ownership.parse(source)  # 30 ms, and the same for every student
-    return frozenset(ownership.bound(tree)) if tree else frozenset()
+    tree = bindings.parse(source)  # 30 ms, and the same for every student
+    return frozenset(bindings.bound(tree)) if tree else frozenset()

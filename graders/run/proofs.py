@@ -15,7 +15,8 @@ from graders.course import answers
 from graders.course.answers import Equivalent, KnownAnswer
 from graders.course.mutants import Mutant, mutants
 from graders.coursework import Assignment, Role
-from graders.exam.ownership import bound, owners, parse, read
+from graders.exam.bindings import bound, parse, read
+from graders.exam.ownership import owners
 from graders.findings import CheckFigures, ExerciseFigures, Finding, Gate, Level, Survivor
 from graders.records import CheckResult, ExerciseResult, Outcome
 from graders.results.hints import student_reads

@@ -15,7 +15,7 @@ from graders.course.assignments import released_notebook
 from graders.course.files import read_files
 from graders.course.simulate import notebook_with, reference_answers
 from graders.coursework import Assignment, ReleasedCell, Role
-from graders.exam.ownership import bound, parse, read
+from graders.exam.bindings import bound, parse, read
 from graders.kernels.nursery import Zygote
 from graders.records import ExerciseResult, Record, Report
 from graders.results.folders import hash_files

@@ -6,7 +6,8 @@ import pytest
 from written_cells import answer, judge, locked
 
 from graders.coursework import ReleasedCell
-from graders.exam.ownership import Names, bound, owners, parse, read
+from graders.exam.bindings import bound, parse, read
+from graders.exam.ownership import Names, owners
 
 
 def names_of(test: str, *cells: ReleasedCell, modules: tuple[str, ...] = ()) -> Names:
