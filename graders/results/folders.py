@@ -25,6 +25,14 @@ def handed_in(course: Path, student: str, assignment: str) -> Path:
     return folder(course, "submitted", student, assignment)
 
 
+def subfolders(root: Path) -> list[str]:
+    """Names of the folders right below one, links not among them; none if it is not there."""
+    if not root.is_dir():
+        return []
+    with os.scandir(root) as entries:
+        return sorted(one.name for one in entries if one.is_dir(follow_symlinks=False))
+
+
 def folder(course: Path, room: str, student: str, assignment: str) -> Path:
     """`course/room/student/assignment`; ids are opaque, but each must be the name of one folder.
 

@@ -6,8 +6,6 @@ a hidden test near the run that a student gets to see; what it prints can then q
 
 from __future__ import annotations
 
-import os
-from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,7 +20,7 @@ from graders.kernels.nursery import Nursery
 from graders.records import Receipt, Report, Status
 from graders.results import portfoliopage, receipts, report
 from graders.results.executed import executed
-from graders.results.folders import folder, replace_folder
+from graders.results.folders import folder, replace_folder, subfolders
 from graders.results.portfolio import EVIDENCE, Portfolio, Work, as_json, statement
 from graders.run import grading, pipeline
 from graders.run.pipeline import Course, Job
@@ -81,8 +79,7 @@ def _reports(course: Path, student: str) -> list[Report]:
 
 
 def _folders(root: Path) -> list[str]:
-    with os.scandir(root) if root.is_dir() else nullcontext(()) as entries:
-        return sorted(one.name for one in entries if one.is_dir(follow_symlinks=False) and one.name[:1] != ".")
+    return [name for name in subfolders(root) if name[:1] != "."]
 
 
 def _work(settings: Settings, found: Report, nursery: Nursery, isolation: str | None) -> tuple[Work, dict[str, bytes]]:

@@ -14,7 +14,7 @@ import types
 import warnings
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ from graders.coursework import Assignment
 from graders.errors import CourseError, VerifyError
 from graders.records import Flag, Report, Status
 from graders.results import receipts, report
-from graders.results.folders import folder, handed_in
+from graders.results.folders import folder, handed_in, subfolders
 from graders.run import executors, pipeline
 from graders.run.pipeline import Course, Job
 
@@ -38,10 +38,7 @@ if TYPE_CHECKING:
 def students(course: Path, assignment: str) -> list[str]:
     """Who handed in `assignment`. Names are opaque: the folder is listed, never matched."""
     submitted = course / "submitted"
-    if not submitted.is_dir():
-        return []
-    with os.scandir(submitted) as entries:
-        names = [one.name for one in entries if one.is_dir(follow_symlinks=False)]
+    names = subfolders(submitted)
     if unreadable := [os.fsencode(name) for name in names if not _is_text(name)]:
         raise CourseError(
             f"{submitted} holds a folder whose name is not UTF-8: {unreadable[0]!r}. A student's id is text everywhere else, "
@@ -105,11 +102,8 @@ def grade_class(
 
 def stored(course: Path, assignment: str) -> list[tuple[Report, list[str]]]:
     """Every stored report of an assignment, with the names of its notebooks."""
-    root = course / "autograded"
-    with os.scandir(root) if root.is_dir() else nullcontext(()) as entries:
-        names = sorted(one.name for one in entries if one.is_dir(follow_symlinks=False))
     found = []
-    for student in names:
+    for student in subfolders(course / "autograded"):
         where = folder(course, "autograded", student, assignment)
         if (where / report.REPORT).is_file():
             notebooks = _notebooks(where) or _notebooks(course / "release" / assignment)
