@@ -92,7 +92,9 @@ def _until_broken(
     with _pool(workers, course, zygote) as pool:
         try:
             for job in waiting:
-                running[pool.submit(_grade, job)] = job
+                suspects.append(job)  # until a worker has it: a pool may be found broken when it is asked
+                future = pool.submit(_grade, job)
+                running[future] = suspects.pop()
                 if len(running) >= workers * _AHEAD:
                     yield from _finished(running)
             while running:

@@ -10,6 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures.process import BrokenProcessPool
 from decimal import Decimal
 from pathlib import Path
 
@@ -159,3 +160,28 @@ def test_a_submission_whose_worker_always_dies_is_not_graded_and_alone(
     (graded,) = executors.local(jobs(1), course, 1)
     assert (graded.report.status, graded.report.score) == (Status.not_graded, None)
     assert "A person will look at it" in (graded.report.reason or "")
+
+
+class Refusing:
+    """A pool whose workers died before anything was given to it."""
+
+    def __enter__(self) -> Refusing:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+    def submit(self, *_: object) -> None:
+        """What a broken pool does."""
+        raise BrokenProcessPool
+
+
+def test_a_job_that_no_worker_took_is_graded(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers that die between two jobs cost nobody: the job that could not be handed over is graded as well."""
+    pools = iter([lambda *_: Refusing()])
+    real = executors._pool
+    monkeypatch.setattr(executors, "_pool", lambda *given: next(pools, real)(*given))
+    reports = [
+        one.report for one in executors.local([job("student-01", "a = 1"), job("student-02", "a = 2")], course, 1)
+    ]
+    assert {one.student: one.score for one in reports} == {"student-01": 3, "student-02": 0}
