@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -88,14 +88,6 @@ def graders(course: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the command as a person would."""
     command = [sys.executable, "-m", "graders.cli", "--course", str(course), *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _own_key(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The signing key of these tests is not the one of whoever runs them."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
-        yield
 
 
 @pytest.fixture(scope="module")

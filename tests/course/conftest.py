@@ -23,14 +23,6 @@ PROCESSES = 1024
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(scope="session", autouse=True)
-def own_keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Reports are signed with a key of these tests, not with the one of whoever runs them."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
-        yield
-
-
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The repository."""

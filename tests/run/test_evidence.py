@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -56,14 +55,6 @@ CLASS = {
     "student-02": "def double(x):\n    return 3 * x\n\nshow = print\ndef print(record):\n    show('<script>', record)",
     "student-03": None,
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def own_keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Reports are signed with a key of these tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -30,11 +30,10 @@ CHECK = "from graders.checks import check, expect\n"
 
 
 @pytest.fixture(autouse=True)
-def brief(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """One seed and one run where a test is not about seeds, and keys of these tests alone."""
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One seed and one run where a test is not about seeds."""
     monkeypatch.setattr(gating, "SEEDS", 1)
     monkeypatch.setattr(gating, "TIMES", 1)
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
 
 
 @pytest.fixture(scope="module")

@@ -27,12 +27,6 @@ c.Graders.isolation = {best_level()!r}
 """
 
 
-@pytest.fixture(autouse=True)
-def own_keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Keys of these tests alone."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-
-
 def cell(id: str | None, source: str, points: int | None = None, **marks: bool) -> dict[str, Any]:
     """A code cell, with nbgrader's metadata if it has an id."""
     meta = {"grade": False, "solution": False, "locked": False, "task": False} | marks
