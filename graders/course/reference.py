@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from graders.coursework import ANSWERS, Assignment, Reference, ReleasedCell, Role, Submission, SubmittedCell
+from graders.coursework import Assignment, Reference, ReleasedCell, Role, Submission, SubmittedCell
 from graders.errors import CourseError
 from graders.exam import plan
 from graders.exam.bindings import defined
@@ -25,6 +25,25 @@ from graders.exam.session import examine
 from graders.kernels.nursery import Zygote
 from graders.records import Outcome
 from graders.runs import Ended, Run
+
+# Operations that take arrays and no function, as a cached program names them; `cond`, `scan` or `reduce` would hold one.
+_PLAIN_OPERATIONS = frozenset(
+    """
+    abs absolute add all amax amin any append arange arccos arcsin arctan arctan2 argmax argmin argsort around array astype
+    atan2 average bitcast_convert_type bitwise_and bitwise_not bitwise_or bitwise_xor broadcast_in_dim broadcast_to cbrt
+    ceil clamp clip concatenate convert_element_type copy cos cosh count_nonzero cummax cummin cumprod cumsum diag diagonal
+    diff div divide dot dot_general dynamic_slice dynamic_update_slice eig eigh einsum eq equal erf exp exp2 expand_dims
+    expm1 eye fabs flip floor floor_divide fmax fmin full full_like gather ge greater greater_equal gt histogram hypot
+    identity imag integer_pow inv iota isclose isfinite isinf isnan le less less_equal linspace log log10 log1p log2
+    log_softmax logaddexp logical_and logical_not logical_or logical_xor logistic logsumexp lt matmul max maximum mean
+    median min minimum mod moveaxis mul multiply nan_to_num nanmax nanmean nanmin nansum ne neg negative norm not_equal
+    one_hot ones ones_like outer pad percentile polyval positive pow power prod qr quantile ravel real reciprocal reduce_and
+    reduce_max reduce_min reduce_or reduce_prod reduce_sum relu rem remainder repeat reshape rev roll round rsqrt scatter
+    scatter_add searchsorted select_n sigmoid sign sin sinh slice softmax softplus solve sort split sqrt square squeeze
+    stack std sub subtract sum svd swapaxes take take_along_axis tan tanh tensordot tile top_k trace transpose tri tril triu
+    true_divide trunc unique var vdot where zeros zeros_like
+    """.split()  # noqa: SIM905  (a list would fill 190 lines)
+)
 
 
 def establish(course: Path, assignment: Assignment, conditions: Conditions, zygote: Zygote) -> Reference:
@@ -39,10 +58,11 @@ def establish(course: Path, assignment: Assignment, conditions: Conditions, zygo
     caches = cache_folders(course, assignment)
     _open_caches(caches.values())
     filling = msgspec.structs.replace(conditions, fill_caches=True, candidate_cache=None, examiner_cache=None)
-    found = run_solution(
-        assignment, _with(filling, candidate_cache=caches["solution"], examiner_cache=caches["examiner"]), zygote
-    )
-    _share_library_programs(assignment, caches["solution"], caches["candidate"])
+    solving = _with(filling, candidate_cache=caches["solution"], examiner_cache=caches["examiner"])
+    found = run_solution(assignment, solving, zygote)
+    # many an answer leaves jax.jit out: its operations are compiled one by one
+    solve(assignment, msgspec.structs.replace(solving, unjitted=True, examiner_cache=None), zygote)
+    _share_plain_programs(assignment, caches["solution"], caches["candidate"])
     blank = _handed_in(assignment, [cell.released for cells in assignment.notebooks.values() for cell in cells], {})
     examine(plan.seal(assignment, blank), _with(filling, candidate_cache=caches["candidate"]), zygote)
     for folder in caches.values():
@@ -76,20 +96,17 @@ def _open_caches(folders: Iterable[Path]) -> None:
         folder.chmod(0o777)
 
 
-def _share_library_programs(assignment: Assignment, solution: Path, candidate: Path) -> None:
-    """Let candidates have the programs of single JAX operations and of released functions that the solution compiled.
+def _share_plain_programs(assignment: Assignment, solution: Path, candidate: Path) -> None:
+    """Let candidates have the programs of plain JAX operations that the solution compiled.
 
-    A program's file is named after its function, so whatever an answer or a test defines stays behind, and so do lambdas.
+    A program's file is named after its function; what the author defines under such a name stays behind.
     """
-    secret = {"_lambda_", "_lambda"}
-    for cell in (cell for cells in assignment.notebooks.values() for cell in cells):
-        if cell.role in (*ANSWERS, Role.test) and cell.cell_type == "code":
-            secret |= defined(cell.source)
-    for one in assignment.answer_files.values():
-        secret |= defined(one.source)
+    cells = (cell for cells in assignment.notebooks.values() for cell in cells if cell.cell_type == "code")
+    authors = [cell.source for cell in cells] + [one.source for one in assignment.answer_files.values()]
+    theirs = frozenset().union(*map(defined, authors))
     for path in solution.iterdir():
         name = path.name.removeprefix("jit_").rpartition("-cache")[0].rpartition("-")[0]
-        if name and name not in secret:
+        if name.lstrip("_") in _PLAIN_OPERATIONS and name not in theirs:
             shutil.copyfile(path, candidate / path.name)
 
 

@@ -6,6 +6,7 @@ trusted by anybody; it is convenience for honest notebooks, not a wall.
 
 from __future__ import annotations
 
+import functools
 import socket
 import sys
 from typing import Any
@@ -20,8 +21,10 @@ from graders.exam.peer import ChannelLost, Peer
 def install(app: Any, fds: list[int], options: dict[str, Any]) -> None:
     """Serve the channel `fds[0]` on the kernel's own event loop, so that no question is answered while a cell runs.
 
-    `options["output_bytes"]` is what one cell may print to each stream.
+    `options["output_bytes"]` is what one cell may print to each stream. With `options["unjitted"]` `jax.jit` does nothing.
     """
+    if options.get("unjitted"):
+        jax.jit = _unjitted
     CappedOutput.limit_bytes = int(options["output_bytes"])
     app.shell.events.register("post_run_cell", _release)
     channel = socket.socket(fileno=fds[0])
@@ -47,3 +50,8 @@ def _release(*_: Any) -> None:
         if isinstance(stream, CappedOutput):
             stream.release()
         stream.flush()
+
+
+def _unjitted(function: Any = None, /, **options: Any) -> Any:
+    """`jax.jit` for a run whose operations are to be compiled one by one."""
+    return functools.partial(_unjitted, **options) if function is None else function

@@ -40,12 +40,16 @@ class Conditions(Record):
     candidate_cache: str | None = None
     examiner_cache: str | None = None
     fill_caches: bool = False
+    unjitted: bool = False
 
 
 class Answer(Record):
-    """What came back for a test: `judged` is None when the examiner died or never answered; `late` when time ran out."""
+    """What came back for a test: `judged` is None when the examiner died or never answered; `late` when time ran out.
+    `called` is whether student code was asked for more than its names.
+    """
 
     judged: control.Judged | None
+    called: bool
     late: bool
     exit: Exit | None
     printed: str
@@ -124,12 +128,13 @@ class Pair:
             told = self._receive(_OVERRUN_S)
         judged = told if isinstance(told, control.Judged) else None
         lost = judged is not None and judged.candidate_lost is not None
-        exit, printed = self._kernel.exit(_EXIT_S if lost else 0.0), self._kernel.drain()
+        called = judged is None or judged.asked > bool(test.names.candidate)
+        exit, printed = self._kernel.exit(_EXIT_S if lost else 0.0), self._kernel.drain() if called or lost else ""
         if judged is None:
             self.end()
         elif late or lost:
             self.end_candidate()
-        return Answer(judged, late, exit, printed)
+        return Answer(judged, called, late, exit, printed)
 
     def end_candidate(self) -> None:
         """End the candidate and all inside it."""
@@ -177,7 +182,7 @@ class Pair:
         return Start(
             files=self._plan.files,
             hook=HOOK,
-            options={"output_bytes": self._conditions.output_bytes},
+            options={"output_bytes": self._conditions.output_bytes, "unjitted": self._conditions.unjitted},
             fds=(channel,),
             outstream=OUTSTREAM,
             limits=self._conditions.limits,

@@ -195,8 +195,7 @@ class Examination:
             return TestRun(identity, Ended.examiner_lost, output=answer.printed)
         self._lost_names -= _binds(step)
         hidden = any(one.hidden for one in step.segments)
-        called = answer.judged.asked > bool(names.candidate)  # to fetch the names is one question, and tells nothing
-        self._after_hidden = self._after_hidden or (hidden and called)
+        self._after_hidden = self._after_hidden or (hidden and answer.called)
         return self._test_run(answer, answer.judged.test)
 
     def _lose_names(self, end: int) -> None:
