@@ -10,7 +10,7 @@ import io
 import stat
 import zipfile
 
-from graders.course.files import MOST_FILES, too_large
+from graders.course.files import MOST_FILES, is_leftover, too_large
 from graders.coursework import LARGEST_FILE_BYTES, LARGEST_SUBMISSION_BYTES
 from graders.records import Flag
 
@@ -30,7 +30,7 @@ def unpack(name: str, data: bytes) -> tuple[dict[str, bytes], list[Flag]]:
             for one in archive.infolist()[:MOST_FILES]:
                 path = one.filename.replace("\\", "/")
                 why = _refused(one, path)
-                if one.is_dir() or _desktops(path):
+                if one.is_dir() or is_leftover(path):
                     continue
                 if why is None:
                     with archive.open(one) as stream:
@@ -58,9 +58,3 @@ def _refused(one: zipfile.ZipInfo, path: str) -> str | None:
     if one.file_size > LARGEST_FILE_BYTES:
         return too_large(path, one.file_size)
     return None
-
-
-def _desktops(path: str) -> bool:
-    """Whether a desktop or editor left the file behind."""
-    parts = path.split("/")
-    return bool({"__MACOSX", ".ipynb_checkpoints", "__pycache__"} & set(parts)) or parts[-1].startswith("._")

@@ -66,6 +66,12 @@ def too_large(relative: str, size: int) -> str:
     return f"{relative} has {size:,} bytes; at most {LARGEST_FILE_BYTES:,} are accepted. It was not read."
 
 
+def is_leftover(path: str) -> bool:
+    """Whether an editor or a desktop left a file behind, by its name or by a folder that it lies in."""
+    *folders, name = path.split("/")
+    return name in _IGNORED or name.startswith("._") or not _IGNORED_FOLDERS.isdisjoint(folders)
+
+
 def _walk(folder: Path, left_out: list[Flag] | None) -> list[_Found]:
     """Regular files, by name; folders that editors and desktops leave behind are passed over."""
     found: list[_Found] = []
@@ -82,13 +88,13 @@ def _walk(folder: Path, left_out: list[Flag] | None) -> list[_Found]:
             relative = prefix + entry.name
             status = entry.stat(follow_symlinks=False)
             if stat.S_ISDIR(status.st_mode):
-                if entry.name in _IGNORED_FOLDERS:
+                if is_leftover(f"{relative}/"):
                     continue
                 if depth < DEEPEST_FOLDER:
                     waiting.append((where / entry.name, f"{relative}/", depth + 1))
                 else:
                     _tell(left_out, Flag("file_left_out", f"The folder {relative} lies too deep and was not opened."))
-            elif entry.name not in _IGNORED and not entry.name.startswith("._"):
+            elif not is_leftover(relative):
                 if stat.S_ISREG(status.st_mode):
                     found.append((relative, where / entry.name, status))
                 else:

@@ -77,7 +77,9 @@ CLASS: dict[str, tuple[str | None, dict[str, str]]] = {
     "half": (HALF, {"listing": LISTS}),
     "without": (None, {"listing": LISTS}),
     "received": (RELEASED, {}),
+    "renamed": (OWN, {"listing": LISTS}),
 }
+NAMES = {"renamed": "my model (1).py"}
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +94,7 @@ def course(tmp_path_factory: pytest.TempPathFactory, small_course: Callable) -> 
         where.mkdir(parents=True)
         (where / "nb.ipynb").write_bytes(dump(with_answers(blank, cells)))
         if model is not None:
-            (where / "model.py").write_text(model)
+            (where / NAMES.get(student, "model.py")).write_text(model)
     ready = grading.prepare(settings, "ps1", best_level())
     grading.grade_class(settings, ready, sorted(CLASS), 1, False, lambda report: None)
     return settings
@@ -124,18 +126,20 @@ def test_the_students_file_is_what_is_graded(course: Settings) -> None:
         "half": {"add-test": 2, "listing-test": 1, "twice-test": 0},
         "without": {"add-test": 0, "listing-test": 1, "twice-test": 0},
         "received": {"add-test": 0, "listing-test": 0, "twice-test": 0},
+        "renamed": {"add-test": 2, "listing-test": 1, "twice-test": 3},
     }
 
 
 def test_the_answer_shown_is_the_file(course: Settings) -> None:
     """Beside the checks stands the file as it was handed in, and one that is as received was not attempted."""
     shown = {student: report_of(course, student).exercises[0] for student in CLASS}
-    assert [shown[one].answer for one in ("own", "half", "received")] == [OWN, HALF, RELEASED]
+    assert [shown[one].answer for one in ("own", "half", "received", "renamed")] == [OWN, HALF, RELEASED, OWN]
     assert {student: one.attempted for student, one in shown.items()} == {
         "own": True,
         "half": True,
         "without": False,
         "received": False,
+        "renamed": True,
     }
 
 
@@ -145,7 +149,7 @@ def test_a_file_that_is_missing_is_told(course: Settings) -> None:
         student: [one.cell for one in report_of(course, student).flags if one.name == "answer_missing"]
         for student in CLASS
     }
-    assert flags == {"own": [], "half": [], "without": ["model.py"], "received": []}
+    assert flags == {"own": [], "half": [], "without": ["model.py"], "received": [], "renamed": []}
 
 
 def test_the_authors_file_never_reaches_a_candidate(course: Settings) -> None:
