@@ -34,7 +34,8 @@ OWNERS = {
     "ml_dtypes": ("exam/values.py",),
     "msgspec": ("/",),  # the record library is the language of every seam
     "nbformat": ("course/parsing.py",),
-    "nbgrader": ("results/gradebook.py", "results/exporters.py", "nbgrader_plugin.py"),  # nbgrader loads the last two
+    "alembic": ("nbgrader_parts.py",),
+    "nbgrader": ("nbgrader_parts.py", "results/gradebook.py", "results/exporters.py"),  # nbgrader loads the last one
     "numpy": ("exam/", "compare.py", "kernels/zygote.py"),
     "platformdirs": ("results/receipts.py",),
     "rich": ("commands/",),

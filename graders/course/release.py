@@ -6,7 +6,6 @@ released; that is the gate's.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -25,15 +24,11 @@ def generate(course: Path, course_id: str, name: str, db_url: str = "") -> None:
     `db_url` names another gradebook than the course's.
     """
     _refuse_names(course / "source" / name)
-    # In a process of its own: nbgrader changes the working directory, and it looks for alembic on PATH.
-    here = str(Path(sys.executable).parent)
-    environment = os.environ | {"PATH": os.pathsep.join(filter(None, (here, os.environ.get("PATH", ""))))}
     arguments = ["--force", "--create", *([f"--CourseDirectory.course_id={course_id}"] if course_id else [])]
     arguments += [f"--CourseDirectory.db_url={db_url}"] if db_url else []
     done = subprocess.run(
-        [sys.executable, "-m", "nbgrader", "generate_assignment", name, *arguments],
+        [sys.executable, "-m", "graders.nbgrader_parts", name, *arguments],  # nbgrader changes the working directory
         cwd=course,
-        env=environment,
         capture_output=True,
         text=True,
         check=False,

@@ -8,8 +8,6 @@ a person gave, or import nbgrader before a writer starts (its API takes 2.5 s to
 from __future__ import annotations
 
 import hashlib
-import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -22,6 +20,7 @@ from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import scoped_session, sessionmaker
 
+from graders import nbgrader_parts
 from graders.errors import CourseError, InfrastructureError
 from graders.records import ExerciseResult, Record, Report, Status, to_json
 from graders.results.comments import comments_of
@@ -78,11 +77,9 @@ class Writer:
         self._book: Gradebook | None = None
 
     def __enter__(self) -> Writer:
-        # nbgrader runs `alembic` from PATH when it makes a gradebook, and a venv may not be activated
-        here = str(Path(sys.executable).parent)
-        if here not in os.environ.get("PATH", "").split(os.pathsep):
-            os.environ["PATH"] = os.pathsep.join(filter(None, (here, os.environ.get("PATH", ""))))
         from nbgrader.api import Gradebook
+
+        nbgrader_parts.without_alembic_command()
 
         try:
             self._book = Gradebook(self.db_url, self.course_id)

@@ -6,11 +6,8 @@ and each report to the caller as soon as it is stored. Must not: print, or store
 
 from __future__ import annotations
 
-import importlib.util
 import multiprocessing
 import os
-import sys
-import types
 import warnings
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -19,6 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from graders import nbgrader_parts
 from graders.config import Settings
 from graders.course.assignments import read_assignment
 from graders.course.files import read_files, read_regular
@@ -179,23 +177,12 @@ _writer: Writer | None = None
 
 def _open(course: Path, db_url: str, course_id: str) -> None:
     global _writer
-    _import_api_alone()
+    nbgrader_parts.without_servers()
     # nbgrader's own queries make SQLAlchemy warn three times for each submission
     warnings.filterwarnings("ignore", message="Object of type <Submitted")
     from graders.results.gradebook import Writer  # with SQLAlchemy, 0.3 s that only this process needs to pay
 
     _writer = Writer(course, db_url, course_id).__enter__()
-
-
-def _import_api_alone() -> None:
-    """Let `nbgrader.api` be imported without the package's own __init__, which loads its server extensions: 3 s.
-
-    Two of them are jsonschema building a grammar of web addresses from rfc3987_syntax.
-    """
-    found = importlib.util.find_spec("nbgrader")
-    package = types.ModuleType("nbgrader")
-    package.__path__ = list(found.submodule_search_locations or ()) if found else []
-    sys.modules |= {"nbgrader": package, "rfc3987_syntax": None}  # type: ignore[dict-item]
 
 
 def _store(one: Report) -> None:
