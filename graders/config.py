@@ -7,6 +7,7 @@ traitlets is nbgrader's own configuration library, so one file serves both.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
@@ -17,6 +18,7 @@ from traitlets.config.loader import PyFileConfigLoader
 from graders.errors import SettingsError
 
 ISOLATION_LEVELS = ("process", "namespaces")  # weakest first
+LIMITS = ("cell_timeout_s", "submission_timeout_s", "memory_bytes", "disk_bytes", "output_bytes", "processes")
 
 
 class Graders(Configurable):
@@ -35,6 +37,7 @@ class Graders(Configurable):
         None, allow_none=True, min=0, max=1, help="the share of wrong answers that the tests must notice, or no floor"
     ).tag(config=True)
     targets = Dict(help="named places to run").tag(config=True)
+    assignments = Dict(help="by name of an assignment, the limits that are others there").tag(config=True)
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +57,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     answers: Path
     mutation_floor: float | None
     targets: dict[str, dict[str, object]]
+    assignments: dict[str, dict[str, int]]
+
+    def of(self, assignment: str) -> Settings:
+        """The settings as they are for one assignment."""
+        return msgspec.structs.replace(self, **self.assignments.get(assignment, {}))
 
 
 def load(course: Path) -> Settings:
@@ -63,25 +71,52 @@ def load(course: Path) -> Settings:
         SettingsError: the file is missing, does not run, or names a setting that does not exist.
     """
     course = course.resolve()
-    config = _read(course)
+    config, path = _read(course), course / "course_config.py"
     section = config.get("Graders", Config())
     known = set(Graders.class_trait_names(config=True))
     for name in section:
-        if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f" Did you mean c.Graders.{close[0]}?" if close else f" Known names: {', '.join(sorted(known))}."
-            raise SettingsError(f"{course / 'course_config.py'}: there is no setting c.Graders.{name}.{hint}")
+        _known(name, known, f"{path}: there is no setting c.Graders.")
     try:
         values = Graders(config=config)
     except TraitError as error:
-        raise SettingsError(f"{course / 'course_config.py'}: {error}") from None
+        raise SettingsError(f"{path}: {error}") from None
     named = {name: getattr(values, name) for name in known - {"answers", "targets"}}
+    for name, limits in values.assignments.items():
+        _check_limits(course, name, limits)
     directory = config.get("CourseDirectory", Config())
     course_id, db_url = (str(directory.get(name, "")) for name in ("course_id", "db_url"))
     targets = {"cpu": {}} | dict(values.targets)
     return Settings(
         course=course, course_id=course_id, db_url=db_url, answers=course / values.answers, targets=targets, **named
     )
+
+
+def _check_limits(course: Path, assignment: str, limits: object) -> None:
+    where = f"{course / 'course_config.py'}, c.Graders.assignments"
+    made = {
+        one.name
+        for folder in ("source", "release")
+        if (course / folder).is_dir()
+        for one in (course / folder).iterdir()
+    }
+    _known(assignment, made or {assignment}, f"{where}: there is no assignment ")
+    if not isinstance(limits, dict):
+        raise SettingsError(
+            f'{where}[{assignment!r}] is {limits!r}; wanted: limits by name, as in {{"{LIMITS[0]}": 60}}.'
+        )
+    for name in limits:
+        _known(name, LIMITS, f"{where}[{assignment!r}]: there is no limit ")
+    try:
+        Graders(**limits)
+    except TraitError as error:
+        raise SettingsError(f"{where}[{assignment!r}]: {error}") from None
+
+
+def _known(name: str, known: Collection[str], problem: str) -> None:
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"Did you mean {close[0]}?" if close else f"Known names: {', '.join(sorted(known))}."
+        raise SettingsError(f"{problem}{name}. {hint}")
 
 
 def _read(course: Path) -> Config:

@@ -108,7 +108,10 @@ class ExerciseResult(Record):
 
 
 class Receipt(Record):
-    """The execution record of one examination. Hashes are hex SHA-256; times are seconds, `started` is ISO 8601 UTC."""
+    """The execution record of one examination. Hashes are hex SHA-256; times are seconds, `started` is ISO 8601 UTC.
+
+    What it spent: `wall_s`, `cpu_s` of all its processes, and `peak_bytes`, the most resident memory of its candidate.
+    """
 
     graders: str
     python: str
@@ -125,6 +128,7 @@ class Receipt(Record):
     cpu_s: float
     phases_s: dict[str, float]
     restarts: int = 0
+    peak_bytes: int = 0
 
 
 class ExecutionRecord(Record):

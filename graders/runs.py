@@ -85,7 +85,10 @@ class TestRun(Record):
 
 
 class Run(Record):
-    """One examination, as it happened: candidate cells and tests in released order."""
+    """One examination, as it happened: candidate cells and tests in released order.
+
+    `cpu_s` is of all its processes; `peak_bytes` is the most resident memory of its candidate.
+    """
 
     cells: tuple[CellRun, ...]
     tests: tuple[TestRun, ...]
@@ -94,3 +97,4 @@ class Run(Record):
     phases_s: dict[str, float] = {}  # noqa: RUF012  (msgspec copies defaults)
     cpu_s: float = 0.0
     restarts: int = 0
+    peak_bytes: int = 0

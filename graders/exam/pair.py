@@ -67,6 +67,7 @@ class Pair:
         self._control: socket.socket | None = None
         self.places: tuple[Place, ...] = ()
         self.cpu_s = 0.0
+        self.peak_bytes = 0
 
     @property
     def alive(self) -> bool:
@@ -140,7 +141,9 @@ class Pair:
         """End the candidate and all inside it."""
         if self._kernel is not None:
             gone = self._kernel.close()
-            self.cpu_s += gone.cpu_s if gone else 0.0
+            if gone is not None:
+                self.cpu_s += gone.cpu_s
+                self.peak_bytes = max(self.peak_bytes, gone.peak_bytes)
             self._kernel = None
 
     def end(self) -> None:

@@ -57,6 +57,7 @@ def _merge(runs: Iterable[Run]) -> Run:
         phases_s=phases,
         cpu_s=sum(run.cpu_s for run in runs),
         restarts=sum(run.restarts for run in runs),
+        peak_bytes=max((run.peak_bytes for run in runs), default=0),
     )
 
 
@@ -91,8 +92,8 @@ class Examination:
         with self._phase("end"):
             self._pair.end()
         cells = tuple(self._cells[position] for position in sorted(self._cells))
-        places, cpu_s = self._pair.places, self._pair.cpu_s
-        return Run(cells, tuple(self._tests), (), places, self._phases, cpu_s, self._restarts)
+        pair, phases = self._pair, self._phases
+        return Run(cells, tuple(self._tests), (), pair.places, phases, pair.cpu_s, self._restarts, pair.peak_bytes)
 
     @contextmanager
     def _phase(self, name: str) -> Iterator[None]:

@@ -47,7 +47,7 @@ def gate(
         IsolationError: the walls that the course demands cannot be had.
     """
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    conditions = pipeline.conditions_of(settings, isolation)
+    conditions = pipeline.conditions_of(settings, name, isolation)
     author = read_assignment(settings.course, name, released=False)
     ran: dict[str, str] = {}
     with pipeline.new_zygote() as zygote:

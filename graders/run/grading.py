@@ -54,7 +54,7 @@ def _is_text(name: str) -> bool:
 def prepare(settings: Settings, name: str, isolation: str | None = None) -> Course:
     """Read the assignment and establish its reference, running the solution if this version was never run here."""
     assignment = read_assignment(settings.course, name)
-    conditions = pipeline.conditions_of(settings, isolation)
+    conditions = pipeline.conditions_of(settings, name, isolation)
     reference = known(settings.course, assignment)
     if reference is None:
         with pipeline.new_zygote() as zygote:

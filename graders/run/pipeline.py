@@ -64,8 +64,9 @@ class Graded(Record):
     notebooks: dict[str, dict[str, object]] = msgspec.field(default_factory=dict)
 
 
-def conditions_of(settings: Settings, isolation: str | None = None) -> Conditions:
-    """The conditions that a course's settings ask for; `isolation` instead of theirs is for the demo alone."""
+def conditions_of(settings: Settings, assignment: str, isolation: str | None = None) -> Conditions:
+    """The conditions that the settings ask for; `isolation` instead of theirs is for the demo alone."""
+    settings = settings.of(assignment)
     limits = Limits(settings.memory_bytes, settings.disk_bytes, settings.processes)
     return Conditions(
         isolation or settings.isolation,
@@ -190,4 +191,5 @@ def _receipt(job: Job, course: Course, run: Run | None, seed: int, started: date
         cpu_s=round(run.cpu_s, 3) if run else 0.0,
         phases_s={name: round(seconds, 3) for name, seconds in run.phases_s.items()} if run else {},
         restarts=run.restarts if run else 0,
+        peak_bytes=run.peak_bytes if run else 0,
     )

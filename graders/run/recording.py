@@ -32,7 +32,7 @@ def record(settings: Settings, name: str, isolation: str | None = None) -> tuple
         IsolationError: the walls that the course demands cannot be had.
     """
     assignment = read_assignment(settings.course, name)
-    conditions = pipeline.conditions_of(settings, isolation)
+    conditions = pipeline.conditions_of(settings, name, isolation)
     with pipeline.new_zygote() as zygote:
         started = datetime.now(UTC)
         run = solve(assignment, conditions, zygote)

@@ -35,7 +35,7 @@ def release(settings: Settings, name: str, isolation: str | None = None, force: 
     Raises:
         CourseError: the gate refuses it, or nbgrader does. What was released before stays.
     """
-    conditions = pipeline.conditions_of(settings, isolation)
+    conditions = pipeline.conditions_of(settings, name, isolation)
     source, target = settings.course / "source" / name, settings.course / "release" / name
     author = read_assignment(settings.course, name, released=False)
     with pipeline.new_zygote() as zygote:

@@ -83,5 +83,5 @@ def shared_zygote() -> Iterator[pipeline.Zygote]:
 def small_lesson(shared_zygote: pipeline.Zygote) -> Course:
     """The assignment of tests/submissions, ready to grade: double (2 points), total (3) and a written answer (1)."""
     assignment = read_assignment(SUBMISSIONS / "course", "ps1")
-    conditions = pipeline.conditions_of(config.load(SUBMISSIONS / "course"), best_level())
+    conditions = pipeline.conditions_of(config.load(SUBMISSIONS / "course"), "ps1", best_level())
     return Course(assignment, run_solution(assignment, conditions, shared_zygote), conditions)

@@ -55,7 +55,7 @@ def test_candidates_share_plain_operations_and_nothing_of_the_solution(tmp_path:
     (tmp_path / "release" / "ps1" / "nb.ipynb").write_bytes(dump(stub))
     assignment = read_assignment(tmp_path, "ps1")
     with pipeline.new_zygote() as zygote:
-        establish(tmp_path, assignment, pipeline.conditions_of(settings, best_level()), zygote)
+        establish(tmp_path, assignment, pipeline.conditions_of(settings, "ps1", best_level()), zygote)
     held = programs(cache_folders(tmp_path, assignment)["candidate"])
     assert held.isdisjoint({"square", "chosen", "loop", "cond", "scan", "_lambda", "_lambda_", "apply", "cumsum"}), held
     assert {"shown", "greater", "_reduce_sum", "sinh", "multiply"} <= held

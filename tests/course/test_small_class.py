@@ -129,7 +129,7 @@ def credit_report(tmp_path_factory: pytest.TempPathFactory, small_course: Callab
     """One examination of a submission whose partial-credit tests end in each of the values."""
     settings = small_course(tmp_path_factory.mktemp("credit"), {"credit": CREDIT})
     assignment = read_assignment(settings.course, "credit", released=False)
-    conditions = pipeline.conditions_of(settings, best_level())
+    conditions = pipeline.conditions_of(settings, "ps1", best_level())
     cells = {name: f"{name} = {text}" for text, name in VALUES.items()}
     files = {"nb.ipynb": dump(with_answers(CREDIT, cells))}
     with pipeline.new_zygote() as zygote:

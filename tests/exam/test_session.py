@@ -121,6 +121,7 @@ def test_a_death_costs_the_exercise_that_did_it(run: Examine) -> None:
     }
     assert passed(found) == {*(f"before_{death}" for death in DEATHS), "last"}
     assert found.restarts == len(DEATHS)
+    assert 600 * MIB < found.peak_bytes < 750 * MIB  # spent by the greediest
     assert all(cell_of(found, name).reason for name in DEATHS)
     assert "600 MiB" in (cell_of(found, "grows").reason or "")
     assert all(cell.reason is None for cell in found.cells if cell.id not in DEATHS)
@@ -488,7 +489,7 @@ def test_the_same_submission_twice_gives_the_same_run(run: Examine) -> None:
 def _timeless(found: Run) -> Run:
     cells = tuple(msgspec.structs.replace(cell, seconds=0.0) for cell in found.cells)
     tests = tuple(msgspec.structs.replace(test, seconds=0.0) for test in found.tests)
-    return msgspec.structs.replace(found, cells=cells, tests=tests, phases_s={}, cpu_s=0.0)
+    return msgspec.structs.replace(found, cells=cells, tests=tests, phases_s={}, cpu_s=0.0, peak_bytes=0)
 
 
 CHECKED = """

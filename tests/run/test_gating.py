@@ -191,7 +191,7 @@ def test_chance_is_found_by_seeds(tmp_path: Path, zygote: Zygote) -> None:
     for name, test in (("luck", "import random\nassert random.random() < 0.5"), ("sure", "assert square(3) == 9")):
         settings = course(tmp_path / name, [SQUARE, judge("square", test)])
         author = read_assignment(settings.course, "ps", released=False)
-        found = gating.reference(author, pipeline.conditions_of(settings), zygote, 5, 1, kernel=False)
+        found = gating.reference(author, pipeline.conditions_of(settings, "ps"), zygote, 5, 1, kernel=False)
         assert [one.rule for one in found] == (["reference: full marks"] if name == "luck" else [])
 
 
@@ -253,7 +253,7 @@ def test_a_foreign_test_that_cannot_be_sealed_is_named(foreign: Callable[[str], 
     settings = foreign("sealed")
     author = read_assignment(settings.course, "ps1", released=False)
     found = gating.lint(author)
-    found += gating.reference(author, pipeline.conditions_of(settings), zygote, 1, 1, kernel=True)
+    found += gating.reference(author, pipeline.conditions_of(settings, "ps1"), zygote, 1, 1, kernel=True)
     assert [(one.rule, one.level) for one in found] == [
         ("seal: taken away", Level.error),
         ("reference: full marks", Level.error),
