@@ -4,6 +4,7 @@
 #   make demo          a simulated class, graded
 #   make test          the tests
 #   make test-newest   the tests with the newest JAX, also on Python 3.13 where there is one
+#   make test-long     big classes and big outputs, by hand: some ten minutes
 #   make lab           JupyterLab on this course
 #   make lint          style and types
 #   make lock          both lock files anew; `make lock UPGRADE=--upgrade` moves to the newest versions
@@ -35,7 +36,7 @@ compile = $(1)/bin/python -I -W ignore -m compileall -q -j 0 $(2) || :
 # Debian's Python may lack ensurepip: its own pip then installs into the environment from outside.
 pip = if [ -e $(1)/bin/pip ]; then $(1)/bin/python -I -m pip $(2); else "$(INTERPRETER)" -m pip --python $(1)/bin/python $(2); fi
 
-.PHONY: setup demo test test-newest test-newest-3.13 lab lint lock clean
+.PHONY: setup demo test test-long test-newest test-newest-3.13 lab lint lock clean
 
 setup: .venv/.ready
 	@$(call compile,.venv,graders)
@@ -45,6 +46,9 @@ demo: setup
 
 test: setup
 	.venv/bin/python -m pytest $(PYTEST_FLAGS)
+
+test-long: setup
+	.venv/bin/python -m pytest -s -o python_files='long_*.py' tests
 
 test-newest: .venv-newest/.ready
 	.venv-newest/bin/python -m pytest $(PYTEST_FLAGS) $(NEWEST_TESTS)

@@ -13,7 +13,7 @@ from graders.course.reference import run_solution
 from graders.errors import InfrastructureError
 from graders.exam import session
 from graders.kernels import client
-from graders.kernels.nursery import Nursery, Zygote, best_level
+from graders.kernels.nursery import Zygote, best_level
 from graders.records import Status
 from graders.run import pipeline, trials
 from graders.run.pipeline import Course, Job
