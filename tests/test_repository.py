@@ -36,9 +36,11 @@ OWNERS = {
     "nbformat": ("course/parsing.py",),
     "alembic": ("nbgrader_parts.py",),
     "nbgrader": ("nbgrader_parts.py", "results/gradebook.py", "results/exporters.py"),  # nbgrader loads the last one
-    "numpy": ("exam/", "compare.py", "kernels/zygote.py"),
+    "numpy": ("exam/", "compare.py", "kernels/zygote.py", "results/likeness.py"),
     "platformdirs": ("results/receipts.py",),
+    "rapidfuzz": ("results/likeness.py",),
     "rich": ("commands/",),
+    "scipy": ("results/likeness.py",),
     "sqlalchemy": ("results/gradebook.py",),
     "tornado": ("exam/candidate.py",),
     "traitlets": (

@@ -24,6 +24,7 @@ def grade(options: argparse.Namespace) -> int:
     reports = grade_class(settings, options.assignment, options.student, options.jobs, options.again, options.json)
     if not options.json:
         print_reports(reports)
+        print_groups(settings, options.assignment)
     return _needs_person(reports)
 
 
@@ -60,6 +61,20 @@ def grade_class(
 
         grading.grade_class(settings, course, chosen or found, jobs, again, done)
     return sorted(reports, key=lambda one: one.student)
+
+
+def print_groups(settings: config.Settings, assignment: str) -> None:
+    """Answers of the whole class that a person may want to see side by side."""
+    from graders.course.assignments import read_assignment
+    from graders.results import likeness
+    from graders.run import grading
+
+    reports = [report for report, _ in grading.stored(settings.course, assignment)]
+    found = likeness.groups(read_assignment(settings.course, assignment), reports)
+    if found:
+        out.print("Near-identical answers, for a person to compare; it changes no score:")
+    for one in found:
+        out.print(f"  {one.exercise}: {', '.join(one.students)} ({one.likeness:.0%} or more)", markup=False)
 
 
 def _some(names: Sequence[str]) -> str:
