@@ -45,11 +45,12 @@ class Conditions(Record):
 
 class Answer(Record):
     """What came back for a test: `judged` is None when the examiner died or never answered; `late` when time ran out.
-    `called` is whether student code was asked for more than its names.
+    `called` is whether student code was asked for more than its names; `lost` whether the candidate went meanwhile.
     """
 
     judged: control.Judged | None
     called: bool
+    lost: bool
     late: bool
     exit: Exit | None
     printed: str
@@ -115,6 +116,14 @@ class Pair:
             self.end_candidate()
         return end
 
+    def lives(self, wait_s: float) -> bool:
+        """Whether the candidate still answers, and does not end within some seconds; a dead one is let go of."""
+        if self._kernel is not None:
+            self._kernel.drain()
+            if self._kernel.exit(max(0.0, wait_s)) is not None:
+                self.end_candidate()
+        return self.alive
+
     def ask(self, test: control.Examine, timeout_s: float) -> Answer:
         """Run one test in the examiner. When time runs out the candidate goes first: an examiner that waits for it
         then answers at once, and one that does not is stuck itself and goes too.
@@ -135,7 +144,7 @@ class Pair:
             self.end()
         elif late or lost:
             self.end_candidate()
-        return Answer(judged, called, late, exit, printed)
+        return Answer(judged, called, lost, late, exit, printed)
 
     def end_candidate(self) -> None:
         """End the candidate and all inside it."""
