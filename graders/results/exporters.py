@@ -13,7 +13,7 @@ from typing import Any
 from nbgrader.plugins import ExportPlugin
 
 from graders.records import Status
-from graders.results.gradebook import Standing, read_standings
+from graders.results.standings import Standing, read_standings
 
 COLUMNS = (
     "assignment",

@@ -1,6 +1,6 @@
 """The page that a student reads.
 
-Comes in: a report. Goes out: one self-contained HTML file, and the same as JSON. Must not: show source, values,
+Comes in: a report, and what a person gave beside it. Goes out: one self-contained HTML file, and the same as JSON. Must not: show source, values,
 messages or tracebacks of hidden tests, or let anything from a student be more than text.
 
 The page has no script and loads nothing; its Content-Security-Policy allows the one style sheet by its hash. Flags
@@ -19,6 +19,7 @@ from pathlib import Path
 from graders.records import ExerciseResult, Flag, Kind, Record, Report, Status, to_json
 from graders.results.folders import folder, replace_folder
 from graders.results.hints import student_reads
+from graders.results.marks import CHANGED, NO_MARKS, Marks, changed, marked, of
 from graders.results.numbers import plain
 from graders.results.pages import Page, load
 from graders.results.report import earlier, summary
@@ -44,14 +45,17 @@ class Share(Record, frozen=True):
     max_score: Decimal
 
 
-def render(report: Report, notebooks: Iterable[str] = (), before: Report | None = None) -> str:
-    """The page of one report.
+def render(
+    report: Report, notebooks: Iterable[str] = (), before: Report | None = None, marks: Marks = NO_MARKS
+) -> str:
+    """The page of one report, with the points that count: a person's marks before the machine's.
 
     `notebooks` are those that were expected. `before` is an earlier report whose score stands because this one has none;
     its results are shown below.
     """
+    report = marked(report, marks)
     graded = report.status is not Status.not_graded
-    judged = report if graded else before
+    judged = report if graded else marked(before, marks) if before else None
     results = judged.exercises if judged else ()
     exercises = [one for one in results if one.kind is Kind.exercise]
     checkpoints = [one for one in results if one.kind is Kind.checkpoint]
@@ -68,10 +72,12 @@ def render(report: Report, notebooks: Iterable[str] = (), before: Report | None 
         waiting=[one for one in results if one.manual and one.score is None and one.attempted],
         next_steps=[one for one in results if one.score is not None and one.score < one.max_score],
         words=WORDS,
+        penalty=marks.penalty,
+        persons={anchor(one): _told(one, marks) for one in results},
     )
 
 
-def write(course: Path, report: Report, notebooks: Iterable[str] = ()) -> list[Path]:
+def write(course: Path, report: Report, notebooks: Iterable[str] = (), marks: Marks = NO_MARKS) -> list[Path]:
     """Put the pages into feedback/STUDENT/ASSIGNMENT/, one for each notebook as nbgrader names them, and feedback.json.
 
     `notebooks` are the assignment's; by default those of the report's exercises, else the assignment's own name.
@@ -79,15 +85,20 @@ def write(course: Path, report: Report, notebooks: Iterable[str] = ()) -> list[P
     before = earlier(course, report.student, report.assignment) if report.status is Status.not_graded else None
     known = (before or report).exercises
     names = list(notebooks) or list(dict.fromkeys(one.notebook for one in known)) or [report.assignment]
-    page = render(report, names, before).encode("utf-8", "replace")
+    page = render(report, names, before, marks).encode("utf-8", "replace")
     target = folder(course, "feedback", report.student, report.assignment)
-    replace_folder(target, {f"{name}.html": page for name in names} | {"feedback.json": to_json(student_copy(report))})
+    data = to_json(student_copy(report, marks))
+    replace_folder(target, {f"{name}.html": page for name in names} | {"feedback.json": data})
     return [target / f"{name}.html" for name in names]
 
 
-def student_copy(report: Report) -> dict[str, object]:
+def student_copy(report: Report, marks: Marks = NO_MARKS) -> dict[str, object]:
     """What stands on the page, as data."""
-    told = {one.id: {"reason": one.reason, "advice": one.advice, "answer": one.answer} for one in report.exercises}
+    report = marked(report, marks)
+    told = {
+        one.id: {"reason": one.reason, "advice": one.advice, "answer": one.answer, "comments": comments(one, marks)}
+        for one in report.exercises
+    }
     line = summary(report)
     exercises = line["exercises"]
     assert isinstance(exercises, list)
@@ -96,6 +107,23 @@ def student_copy(report: Report) -> dict[str, object]:
         "exercises": [one | told[one["id"]] for one in exercises],
         "submitted": report.submitted,
         "arrived": report.arrived,
+        "penalty": marks.penalty,
+    }
+
+
+def comments(one: ExerciseResult, marks: Marks) -> list[str]:
+    """What a person wrote below the answers of an exercise."""
+    ids = dict.fromkeys((*one.answers, one.id))
+    found = (marks.by_cell.get((one.notebook, id)) for id in ids)
+    return [mark.comment for mark in found if mark is not None and mark.comment]
+
+
+def _told(one: ExerciseResult, marks: Marks) -> dict[str, object]:
+    mark = of(one, marks)
+    return {
+        "comments": comments(one, marks),
+        "by_person": mark.score is not None,
+        "changed": CHANGED if changed(one, mark) else None,
     }
 
 

@@ -7,61 +7,29 @@ a person gave, or import nbgrader before a writer starts (its API takes 2.5 s to
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Column, MetaData, String, Table, Text, create_engine, delete, event, insert, inspect, select
+from sqlalchemy import event
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import scoped_session, sessionmaker
 
 from graders import nbgrader_parts
 from graders.errors import CourseError, InfrastructureError
-from graders.records import ExerciseResult, Record, Report, Status, to_json
+from graders.records import ExerciseResult, Report, Status
 from graders.results.comments import comments_of
+from graders.results.markbook import ANSWERS, read_marks, remember
+from graders.results.marks import NO_MARKS, Marks
+from graders.results.standings import TABLE, default_url, store_status
 from graders.results.times import utc
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
 
 BUSY_MS = 60_000
-
-# Its own MetaData: nbgrader's create_all and migrations never see this table.
-TABLE = Table(
-    "graders_status",
-    MetaData(),
-    Column("student", String(128), primary_key=True),
-    Column("assignment", String(128), primary_key=True),
-    Column("status", String(32), nullable=False),
-    Column("reason", Text),
-    Column("score", String(64)),  # decimal text: SQLite has no exact number with a fraction
-    Column("max_score", String(64), nullable=False),
-    Column("report_sha256", String(64), nullable=False),
-    Column("graded_at", String(40), nullable=False),
-)
-
-
-class Standing(Record, frozen=True):
-    """Where one student stands in one assignment. `graded_at` is ISO 8601 UTC."""
-
-    student: str
-    assignment: str
-    status: str
-    reason: str | None
-    score: Decimal | None
-    max_score: Decimal
-    report_sha256: str
-    graded_at: str
-
-
-def default_url(course: Path) -> str:
-    """nbgrader's default database of a course folder."""
-    return f"sqlite:///{course.resolve() / 'gradebook.db'}"
 
 
 class Writer:
@@ -86,6 +54,7 @@ class Writer:
             self._book.db.remove()
             _patient(self._book.engine)
             TABLE.create(self._book.engine, checkfirst=True)
+            ANSWERS.create(self._book.engine, checkfirst=True)
         except SQLAlchemyError as error:
             raise InfrastructureError(f"The gradebook {self.db_url} cannot be opened: {error}.") from error
         return self
@@ -95,8 +64,8 @@ class Writer:
             self._book.close()
             self._book = None
 
-    def store(self, report: Report) -> None:
-        """Store one report, all of it or nothing.
+    def store(self, report: Report) -> Marks:
+        """Store one report, all of it or nothing, and return the marks of people that stand beside it.
 
         A `not_graded` report makes no grades; when the student has grades from an earlier hand-in they stand, and the
         reason says what happened to the later one.
@@ -116,36 +85,15 @@ class Writer:
                     )
                 book.update_or_create_student(report.student)
                 if report.status is Status.not_graded:
-                    _store_status(connection, report, _nbgraders_score(book, report))
-                else:
-                    _store_grades(book, report)
-                    _store_status(connection, report, None)
+                    store_status(connection, report, _nbgraders_score(book, report))
+                    return NO_MARKS
+                marks = read_marks(connection, report.assignment, report.student).get(report.student, NO_MARKS)
+                _store_grades(book, report)
+                remember(connection, report, marks)
+                store_status(connection, report, None)
+                return marks
         except SQLAlchemyError as error:
             raise InfrastructureError(f"The gradebook {self.db_url} could not be written: {error}.") from error
-
-
-def statuses(course: Path, db_url: str = "") -> list[Standing]:
-    """Every row of `graders_status`, by assignment and student; an empty list when there is no gradebook yet."""
-    url = db_url or default_url(course)
-    if not db_url and not (course / "gradebook.db").is_file():
-        return []
-    engine = create_engine(url)
-    try:
-        return read_standings(engine)
-    finally:
-        engine.dispose()
-
-
-def read_standings(engine: Engine) -> list[Standing]:
-    """Like `statuses`, from an open engine."""
-    if not inspect(engine).has_table(TABLE.name):
-        return []
-    with engine.connect() as connection:
-        rows = connection.execute(select(TABLE).order_by(TABLE.c.assignment, TABLE.c.student)).mappings()
-        return [
-            Standing(**dict(row) | {key: row[key] and Decimal(row[key]) for key in ("score", "max_score")})
-            for row in rows
-        ]
 
 
 def _patient(engine: Engine) -> None:
@@ -215,33 +163,11 @@ def _store_grade(book: Gradebook, notebook: Any, cell: Any, one: ExerciseResult)
     grade.auto_score = 0.0 if unanswered else None if one.score is None else float(one.score)
     # nbgrader settles an unanswered written cell as 0; one that was deleted is only proposed as 0
     deleted = unanswered and one.reason is not None
-    grade.needs_manual_grade = grade.manual_score is not None or grade.auto_score is None or deleted
+    given = grade.manual_score is not None or bool(grade.extra_credit)
+    grade.needs_manual_grade = given or grade.auto_score is None or deleted
 
 
 def _nbgraders_score(book: Gradebook, report: Report) -> float | None:
     """The score that stands in the gradebook, of a course that graded before it used graders, too."""
     submissions = book.find_assignment(report.assignment).submissions
     return next((one.score for one in submissions if one.student_id == report.student), None)
-
-
-def _store_status(connection: Connection, report: Report, standing: float | None) -> None:
-    """Write the row. `standing` is the score of earlier grades that a not_graded report leaves in force."""
-    own = (TABLE.c.student == report.student) & (TABLE.c.assignment == report.assignment)
-    before = connection.execute(select(TABLE).where(own)).mappings().first()
-    row = {
-        "student": report.student,
-        "assignment": report.assignment,
-        "status": report.status.value,
-        "reason": report.reason,
-        "score": None if report.score is None else str(report.score),
-        "max_score": str(report.max_score),
-        "report_sha256": hashlib.sha256(to_json(report)).hexdigest(),
-        "graded_at": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-    if standing is not None:
-        row |= {"status": Status.graded.value, "score": str(round(standing, 9))}
-        if before is not None and before["status"] != Status.not_graded.value:
-            row |= {key: before[key] for key in ("status", "score", "max_score")}
-        row["reason"] = f"A later hand-in could not be graded: {report.reason}"
-    connection.execute(delete(TABLE).where(own))
-    connection.execute(insert(TABLE).values(row))

@@ -15,6 +15,7 @@ import msgspec
 from graders import __version__
 from graders.records import ExerciseResult, Kind, Record, Report, Status, to_json
 from graders.results.feedback import Share, shares, student_copy
+from graders.results.marks import NO_MARKS, Marks, marked
 from graders.runs import CellRun
 
 EVIDENCE = "evidence"  # the grade_id of the cell that ends a lesson
@@ -47,7 +48,7 @@ class Statement(Record):
 
 
 class Work(Record):
-    """One assignment. `signed` is the SHA-256 of the report, if it and what was handed in are what was signed.
+    """One assignment, and what a person gave for it. `signed` is the SHA-256 of the report, if it and what was handed in are what was signed.
 
     `notebooks` are paths inside the portfolio; `note` says why there are none.
     """
@@ -57,6 +58,12 @@ class Work(Record):
     notebooks: tuple[str, ...] = ()
     statements: tuple[Statement, ...] = ()
     note: str | None = None
+    marks: Marks = NO_MARKS
+
+    @property
+    def counted(self) -> Report:
+        """The report with the points that count."""
+        return marked(self.report, self.marks)
 
 
 class Portfolio(Record):
@@ -124,7 +131,7 @@ def as_json(portfolio: Portfolio) -> bytes:
         "graders": __version__,
         "outcomes": [
             {"outcome": one.name, "mastery": one.mastery.value} | _points(one.exercises, one.checkpoints)
-            for one in outcomes(work.report for work in portfolio.works)
+            for one in outcomes(work.counted for work in portfolio.works)
         ],
         "assignments": [_work(work) for work in portfolio.works],
     }
@@ -132,14 +139,14 @@ def as_json(portfolio: Portfolio) -> bytes:
 
 
 def _work(work: Work) -> dict[str, object]:
-    copy = student_copy(work.report)
+    copy = student_copy(work.report, work.marks)
     exercises = copy["exercises"]
     assert isinstance(exercises, list)
     named = {one.id: one.outcome for one in work.report.exercises}
     return (
         copy
         | {"exercises": [one | {"outcome": named[one["id"]]} for one in exercises]}
-        | {"scores": _points(*by_kind(work.report.exercises))}
+        | {"scores": _points(*by_kind(work.counted.exercises))}
         | {"notebooks": list(work.notebooks), "note": work.note, "evidence": list(work.statements)}
         | {"receipt": work.report.receipt, "signed_report_sha256": work.signed}
     )

@@ -29,8 +29,8 @@ WORDS = {
 
 def render(portfolio: Portfolio) -> str:
     """The page. It links to the notebooks beside it and loads nothing."""
-    everything = [one for work in portfolio.works for one in work.report.exercises]
-    found = outcomes(work.report for work in portfolio.works)
+    everything = [one for work in portfolio.works for one in work.counted.exercises]
+    found = outcomes(work.counted for work in portfolio.works)
     return _page().fill(
         portfolio=portfolio,
         made=shown(portfolio.made),

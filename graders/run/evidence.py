@@ -21,6 +21,8 @@ from graders.records import Receipt, Report, Status
 from graders.results import portfoliopage, receipts, report
 from graders.results.executed import executed
 from graders.results.folders import folder, replace_folder, subfolders
+from graders.results.markbook import marks_of
+from graders.results.marks import NO_MARKS
 from graders.results.portfolio import EVIDENCE, Portfolio, Work, as_json, statement
 from graders.run import grading, pipeline
 from graders.run.pipeline import Course, Job
@@ -47,7 +49,8 @@ def export(settings: Settings, student: str, isolation: str | None = None) -> Pa
     with pipeline.new_zygote() as zygote:
         for one in reports:
             work, notebooks = _work(settings, one, zygote, isolation)
-            works.append(work)
+            given = marks_of(settings.course, one.assignment, settings.db_url).get(student, NO_MARKS)
+            works.append(msgspec.structs.replace(work, marks=given))
             files |= notebooks
     made = Portfolio(student, datetime.now(UTC).isoformat(timespec="seconds"), tuple(works))
     files |= {DATA: as_json(made), PAGE: portfoliopage.render(made).encode("utf-8", "replace")}

@@ -6,11 +6,13 @@ and each report to the caller as soon as it is stored. Must not: print, or store
 
 from __future__ import annotations
 
+import functools
 import multiprocessing
 import os
 import warnings
+from collections import deque
 from collections.abc import Callable, Collection, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -25,12 +27,17 @@ from graders.coursework import Assignment
 from graders.errors import CourseError, VerifyError
 from graders.records import Flag, Report, Status
 from graders.results import receipts, report
-from graders.results.folders import folder, handed_in, subfolders
+from graders.results.folders import folder, handed_in, subfolders, write_file
+from graders.results.marks import NO_MARKS, Marks, difference, marked
 from graders.run import executors, pipeline
 from graders.run.pipeline import Course, Job
 
 if TYPE_CHECKING:
     from graders.results.gradebook import Writer
+
+
+DIFFERENCE = "answer-changed.diff"
+_Then = Callable[[Report, Marks], None]
 
 
 def students(course: Path, assignment: str) -> list[str]:
@@ -76,6 +83,12 @@ def grade_class(
         IsolationError: the walls that the course demands cannot be had; nothing is graded.
     """
 
+    @functools.cache
+    def given() -> dict[str, Marks]:
+        from graders.results.markbook import marks_of  # with SQLAlchemy, 0.3 s
+
+        return marks_of(settings.course, course.assignment.name, settings.db_url)
+
     def changed() -> Iterator[Job]:
         for student in chosen:  # read one by one: all submissions together need not fit into memory
             job = read_job(settings.course, student, course.assignment)
@@ -83,7 +96,7 @@ def grade_class(
             if kept is None:
                 yield job
             else:
-                done(kept)
+                done(_told(settings.course, kept, given().get(student, NO_MARKS)))
 
     jobs = changed()
     first = next(jobs, None)
@@ -94,8 +107,17 @@ def grade_class(
         for graded in executors.local(chain([first], jobs), course, max(1, min(workers, len(chosen)))):
             found = report.standing(graded.report, _earlier(settings.course, graded.report))
             report.write(settings.course, found, graded.notebooks, receipts.sign)
-            store(found)
-            done(found)
+            store(found, lambda one, marks: done(_told(settings.course, one, marks)))
+
+
+def _told(course: Path, signed: Report, marks: Marks) -> Report:
+    """The report with the points that count; staff get the difference to what was marked, beside the report."""
+    path = folder(course, "autograded", signed.student, signed.assignment) / DIFFERENCE
+    if text := difference(signed, marks):
+        write_file(path, text.encode("utf-8", "replace"))
+    elif signed.status is not Status.not_graded:
+        path.unlink(missing_ok=True)
+    return marked(signed, marks)
 
 
 def stored(course: Path, assignment: str) -> list[tuple[Report, list[str]]]:
@@ -156,20 +178,28 @@ def unchanged(course: Path, job: Job, wanted: Course) -> Report | None:
 
 
 @contextmanager
-def _gradebook(settings: Settings) -> Iterator[Callable[[Report], None]]:
-    """A writer in a process of its own: nbgrader takes 2.5 s to import, which passes beside the grading."""
+def _gradebook(settings: Settings) -> Iterator[Callable[[Report, _Then], None]]:
+    """A writer in a process of its own: nbgrader takes 2.5 s to import, which passes beside the grading.
+
+    What is to be done once a report is stored is done in the order of storing, here.
+    """
     context = multiprocessing.get_context("spawn")
     start = (settings.course, settings.db_url, settings.course_id)
     with ProcessPoolExecutor(1, mp_context=context, initializer=_open, initargs=start) as pool:
-        pending = []
+        pending: deque[tuple[Future[Marks], Report, _Then]] = deque()
 
-        def store(one: Report) -> None:
-            pending.append(pool.submit(_store, one))
+        def store(one: Report, then: _Then) -> None:
+            pending.append((pool.submit(_store, one), one, then))
+            while pending and pending[0][0].done() and pending[0][0].exception() is None:
+                settle(*pending.popleft())
+
+        def settle(stored: Future[Marks], signed: Report, then: _Then) -> None:
+            then(signed, stored.result())
 
         pool.submit(os.getpid)  # starts the process now
         yield store
-        for one in pending:
-            one.result()
+        while pending:
+            settle(*pending.popleft())
 
 
 _writer: Writer | None = None
@@ -185,7 +215,7 @@ def _open(course: Path, db_url: str, course_id: str) -> None:
     _writer = Writer(course, db_url, course_id).__enter__()
 
 
-def _store(one: Report) -> None:
+def _store(one: Report) -> Marks:
     if _writer is None:
         raise CourseError("The gradebook writer is not open.")
-    _writer.store(one)
+    return _writer.store(one)

@@ -23,8 +23,8 @@ from graders.kernels.nursery import best_level
 from graders.records import ExerciseResult, Outcome, Report, Status
 from graders.results import feedback
 from graders.results.folders import hash_files
-from graders.results.gradebook import statuses
 from graders.results.report import REPORT, json_line, read
+from graders.results.standings import statuses
 from graders.run import grading, pipeline, releasing
 
 # What a partial-credit test of 2 points may end in, and the points that this is.

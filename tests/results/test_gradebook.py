@@ -17,7 +17,8 @@ from result_samples import failed, passed
 
 from graders.errors import CourseError, InfrastructureError
 from graders.records import ExerciseResult, Kind, Report, Status
-from graders.results.gradebook import Standing, Writer, default_url, statuses
+from graders.results.gradebook import Writer
+from graders.results.standings import Standing, default_url, statuses
 
 pytestmark = [
     # nbgrader's own: SQLAlchemy 2.1 warns inside its add_submission, and its server extension imports deprecated names

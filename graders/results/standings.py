@@ -1,0 +1,96 @@
+"""Our table of statuses, in the same database as nbgrader's gradebook.
+
+Comes in: reports. Goes out: one row for each student and assignment. Must not: hold a score where there is none, or need nbgrader
+to be imported.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+from sqlalchemy import Column, MetaData, String, Table, Text, create_engine, delete, insert, inspect, select
+from sqlalchemy.engine import Connection, Engine
+
+from graders.records import Record, Report, Status, to_json
+
+# Its own MetaData: nbgrader's create_all and migrations never see this table.
+TABLE = Table(
+    "graders_status",
+    MetaData(),
+    Column("student", String(128), primary_key=True),
+    Column("assignment", String(128), primary_key=True),
+    Column("status", String(32), nullable=False),
+    Column("reason", Text),
+    Column("score", String(64)),  # decimal text: SQLite has no exact number with a fraction
+    Column("max_score", String(64), nullable=False),
+    Column("report_sha256", String(64), nullable=False),
+    Column("graded_at", String(40), nullable=False),
+)
+
+
+class Standing(Record, frozen=True):
+    """Where one student stands in one assignment. `graded_at` is ISO 8601 UTC."""
+
+    student: str
+    assignment: str
+    status: str
+    reason: str | None
+    score: Decimal | None
+    max_score: Decimal
+    report_sha256: str
+    graded_at: str
+
+
+def default_url(course: Path) -> str:
+    """nbgrader's default database of a course folder."""
+    return f"sqlite:///{course.resolve() / 'gradebook.db'}"
+
+
+def statuses(course: Path, db_url: str = "") -> list[Standing]:
+    """Every row of `graders_status`, by assignment and student; an empty list when there is no gradebook yet."""
+    url = db_url or default_url(course)
+    if not db_url and not (course / "gradebook.db").is_file():
+        return []
+    engine = create_engine(url)
+    try:
+        return read_standings(engine)
+    finally:
+        engine.dispose()
+
+
+def read_standings(engine: Engine) -> list[Standing]:
+    """Like `statuses`, from an open engine."""
+    if not inspect(engine).has_table(TABLE.name):
+        return []
+    with engine.connect() as connection:
+        rows = connection.execute(select(TABLE).order_by(TABLE.c.assignment, TABLE.c.student)).mappings()
+        return [
+            Standing(**dict(row) | {key: row[key] and Decimal(row[key]) for key in ("score", "max_score")})
+            for row in rows
+        ]
+
+
+def store_status(connection: Connection, report: Report, standing: float | None) -> None:
+    """Write the row. `standing` is the score of earlier grades that a not_graded report leaves in force."""
+    own = (TABLE.c.student == report.student) & (TABLE.c.assignment == report.assignment)
+    before = connection.execute(select(TABLE).where(own)).mappings().first()
+    row = {
+        "student": report.student,
+        "assignment": report.assignment,
+        "status": report.status.value,
+        "reason": report.reason,
+        "score": None if report.score is None else str(report.score),
+        "max_score": str(report.max_score),
+        "report_sha256": hashlib.sha256(to_json(report)).hexdigest(),
+        "graded_at": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    if standing is not None:
+        row |= {"status": Status.graded.value, "score": str(round(standing, 9))}
+        if before is not None and before["status"] != Status.not_graded.value:
+            row |= {key: before[key] for key in ("status", "score", "max_score")}
+        row["reason"] = f"A later hand-in could not be graded: {report.reason}"
+    connection.execute(delete(TABLE).where(own))
+    connection.execute(insert(TABLE).values(row))
