@@ -488,8 +488,9 @@ def branch(v):
         "jax.config.update('jax_disable_jit', True)",
         "jax.config.update('jax_debug_nans', True); jax.config.update('jax_debug_infs', True)",
         "jax.config.update('jax_default_matmul_precision', 'bfloat16'); np.seterr(all='raise')",
+        "jax.config.update('jax_default_device', jax.devices('cpu')[-1])",
     ],
-    ids=["x64", "no jit", "nans", "precision"],
+    ids=["x64", "no jit", "nans", "precision", "device"],
 )
 def test_a_configuration_left_changed_does_not_change_how_tests_judge(run: Examine, change: str) -> None:
     """J1: values, jit, grad, loops and refusals of an honest answer are judged as if nothing had been changed."""

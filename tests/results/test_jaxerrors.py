@@ -1,0 +1,118 @@
+"""Laws of advice on JAX: what the installed JAX really raises in a student's cell is answered with what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from result_samples import assignment, cell
+
+from graders.coursework import Role, Submission, SubmittedCell
+from graders.exam.pair import Conditions
+from graders.exam.plan import seal
+from graders.exam.session import examine
+from graders.kernels.nursery import Limits, best_level
+from graders.results import hints, jaxerrors
+from graders.run import pipeline
+from graders.runs import Problem
+
+START = (
+    "import functools\nimport jax\nimport jax.numpy as jnp\nimport jax.ops\nimport numpy as np\nx = jnp.arange(3.0)\n"
+)
+
+# What a student writes, and a part of the advice on it
+MISTAKES = {
+    "if on a tracer": ("jax.jit(lambda v: v if v > 0 else -v)(1.0)", "jax.lax.cond"),
+    "and on a tracer": ("jax.jit(lambda v: v > 0 and v < 2)(1.0)", "jax.lax.cond"),
+    "float of a tracer": ("jax.jit(lambda v: float(v))(1.0)", "after the call"),
+    "item of a tracer": ("jax.jit(lambda v: v.item())(1.0)", "after the call"),
+    "nonzero": ("jax.jit(lambda v: jnp.nonzero(v))(x)", "depends on the data"),
+    "numpy on a tracer": ("jax.jit(lambda v: np.sin(v))(x)", "jnp function of the same name"),
+    "range of a tracer": ("jax.jit(lambda n: [0 for i in range(n)])(3)", "fori_loop"),
+    "list index": ("jax.jit(lambda i: [1, 2][i])(1)", "index a JAX array"),
+    "leak": ("kept = []\njax.jit(lambda v: kept.append(v))(1.0)\nkept[0] + 1", "Return what you need"),
+    "mask": ("jax.jit(lambda v: v[v > 0])(x)", "jnp.where"),
+    "size": ("jax.jit(lambda n: jnp.zeros(n))(3)", "static_argnames"),
+    "add": ("x + jnp.ones(4)", ".shape"),
+    "matmul": ("jnp.ones((2, 3)) @ jnp.ones((2, 3))", ".shape"),
+    "reshape": ("jnp.arange(6).reshape(4, 2)", ".shape"),
+    "concatenate": ("jnp.concatenate([jnp.ones((2, 3)), jnp.ones((2, 4))])", ".shape"),
+    "stack": ("jnp.stack([x, jnp.ones(4)])", ".shape"),
+    "vmap": ("jax.vmap(lambda a, b: a + b)(x, jnp.ones(4))", ".shape"),
+    "einsum": ("jnp.einsum('ij,jk->ik', jnp.ones((2, 3)), jnp.ones((2, 3)))", ".shape"),
+    "set a slice": ("x.at[0:2].set(x)", ".shape"),
+    "static list": ("jax.jit(lambda v, n: v, static_argnums=1)(1.0, [1])", "static must be hashable"),
+    "static array": ("jax.jit(lambda v, n: v, static_argnums=1)(1.0, x)", "static must be hashable"),
+    "in place": ("x[0] = 1.0", ".at[i].set"),
+    "in place, added": ("x[0] += 1.0", ".at[i].set"),
+    "in place, traced": ("def f(v):\n    v[0] = 1.0\n    return v\njax.jit(f)(x)", ".at[i].set"),
+    "key reuse": (
+        "with jax.debug_key_reuse(True):\n    k = jax.random.key(0)\n    jax.random.normal(k) + jax.random.normal(k)",
+        "jax.random.split",
+    ),
+    "a number as key": ("jax.random.normal(0)", "jax.random.key(0)"),
+    "several keys": ("jax.random.normal(jax.random.split(jax.random.key(0)))", "Take one"),
+    "branches": ("jax.lax.cond(True, lambda: 1.0, lambda: jnp.ones(2))", "branches"),
+    "carry": ("jax.lax.fori_loop(0, 3, lambda i, c: jnp.ones(3), 0.0)", "branches"),
+    "predicate": ("jax.lax.cond(jnp.ones(2), lambda: 1, lambda: 2)", "one truth value"),
+    "gradient of many": ("jax.grad(lambda v: v)(x)", "one number"),
+    "gradient of an integer": ("jax.grad(lambda v: v * 1.0)(3)", "3.0 instead of 3"),
+    "a list": ("jnp.sin([1, 2])", "Make an array first"),
+    "a text": ("jnp.sin('a')", "Make an array first"),
+    "returns a text": ("jax.jit(lambda v: 'a')(1)", "Return arrays"),
+    "deleted": ("x.delete()\nx + 1", "given away"),
+    "axis": ("jnp.sum(x, axis=1)", ".ndim"),
+    "tree_map": ("jax.tree_map(lambda v: v, x)", "use jax.tree.map instead"),
+    "from jax": ("from jax import tree_map", "use jax.tree.map instead"),
+    "a module": ("import jax.linear_util", "use jax.extend.linear_util instead"),
+    "from a module": ("from jax.experimental import stax", "use jax.example_libraries.stax instead"),
+    "DeviceArray": ("isinstance(x, jnp.DeviceArray)", "use jax.Array instead"),
+    "core": ("jax.core.Primitive('p')", "use jax.extend.core.Primitive instead"),
+    "ops": ("jax.ops.index_update(x, 0, 1.0)", "use x.at[i].set(value) instead"),
+    "nan": ("jax.config.update('jax_debug_nans', True)\njnp.log(-1.0)", "jnp.where has to guard"),
+}
+PLAIN = {"tuple": "t = (1, 2)\nt[0] = 3", "text": "t = 'text'\nt[0] = 'T'"}
+
+
+@pytest.fixture(scope="module")
+def raised() -> Mapping[str, Problem]:
+    """What each mistake ends with as a cell of its own, all in one candidate behind the walls of this machine."""
+    texts = {name: START + source for name, (source, _) in MISTAKES.items()} | PLAIN
+    given = assignment(*(cell(Role.answer, name, source="", released="") for name in texts))
+    handed_in = Submission("student-01", "ps1", {"nb": tuple(SubmittedCell("code", texts[n], n) for n in texts)}, {})
+    conditions = Conditions(best_level(), Limits(memory_bytes=2**30), 30.0, 120.0, 20_000)
+    with pipeline.new_zygote() as zygote:
+        run = examine(seal(given, handed_in), conditions, zygote)
+    return {one.id: one.problem for one in run.cells if one.id is not None and one.problem is not None}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_what_jax_raises_is_answered(raised, name):
+    """Each mistake, made for real, gets the advice that names its way out."""
+    source, told = MISTAKES[name]
+    assert told in (hints.advice_for_cell(raised[name], source) or ""), raised[name]
+
+
+def test_every_rule_has_its_mistake(raised):
+    """No advice stands in the tables without a mistake that shows that JAX still raises it."""
+    told = {hints.advice_for_cell(raised[name], source) for name, (source, _) in MISTAKES.items()}
+    assert {*jaxerrors.BY_CLASS.values(), *(advice for _, _, advice in jaxerrors.RULES)} <= told
+
+
+@pytest.mark.parametrize("old", jaxerrors.REMOVED_NAMES)
+def test_a_removed_name_is_gone(old):
+    """The advice that a name was removed is given only by a JAX that does not have it."""
+    import importlib
+
+    module, _, name = old.rpartition(".")
+    try:
+        found = hasattr(importlib.import_module(module), name)
+    except AttributeError:
+        found = False
+    assert not found
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_the_errors_of_python_are_not_taken_for_those_of_jax(raised, name):
+    """That a tuple or a text cannot be changed is no matter of JAX arrays."""
+    assert hints.advice_for_cell(raised[name], PLAIN[name]) is None
