@@ -71,7 +71,7 @@ def load(course: Path) -> Settings:
         SettingsError: the file is missing, does not run, or names a setting that does not exist.
     """
     course = course.resolve()
-    config, path = _read(course), course / "course_config.py"
+    config, path = read_config(course), course / "course_config.py"
     section = config.get("Graders", Config())
     known = set(Graders.class_trait_names(config=True))
     for name in section:
@@ -119,7 +119,8 @@ def _known(name: str, known: Collection[str], problem: str) -> None:
         raise SettingsError(f"{problem}{name}. {hint}")
 
 
-def _read(course: Path) -> Config:
+def read_config(course: Path) -> Config:
+    """All of `course_config.py`, sections of nbgrader included. Raises `SettingsError` when it is missing or does not run."""
     path = course / "course_config.py"
     if not path.is_file():
         raise SettingsError(

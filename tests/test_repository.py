@@ -52,6 +52,7 @@ OWNERS = {
         "kernels/kernel.py",
         "kernels/provisioner.py",
         "results/exporters.py",
+        "results/lateness.py",
     ),  # Jupyter's classes
     "zmq": ("kernels/kernel.py", "kernels/client.py"),  # the two ends of one socket
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from graders import nbgrader_parts
 from graders.errors import CourseError, InfrastructureError
 from graders.records import ExerciseResult, Report, Status
 from graders.results.comments import comments_of
+from graders.results.lateness import charge
 from graders.results.markbook import ANSWERS, read_marks, remember
 from graders.results.marks import NO_MARKS, Marks
 from graders.results.standings import TABLE, default_url, store_status
@@ -88,10 +90,10 @@ class Writer:
                     store_status(connection, report, _nbgraders_score(book, report))
                     return NO_MARKS
                 marks = read_marks(connection, report.assignment, report.student).get(report.student, NO_MARKS)
-                _store_grades(book, report)
+                submission = _store_grades(book, report)
                 remember(connection, report, marks)
                 store_status(connection, report, None)
-                return marks
+                return Marks(marks.by_cell, _charge(book, submission, Path(self.course)))
         except SQLAlchemyError as error:
             raise InfrastructureError(f"The gradebook {self.db_url} could not be written: {error}.") from error
 
@@ -129,7 +131,13 @@ def _inside(book: Gradebook, connection: Connection) -> Iterator[Gradebook]:
         book.db = before
 
 
-def _store_grades(book: Gradebook, report: Report) -> None:
+def _charge(book: Gradebook, submission: Any, course: Path) -> Decimal:
+    book.db.flush()
+    book.db.expire_all()  # the sums that the penalty depends on are nbgrader's to add up
+    return charge(submission, course)
+
+
+def _store_grades(book: Gradebook, report: Report) -> Any:
     when = utc(report.submitted)
     # a time that is not known leaves what nbgrader has
     extra = {} if when is None else {"timestamp": when.replace(tzinfo=None)}
@@ -149,6 +157,7 @@ def _store_grades(book: Gradebook, report: Report) -> None:
         for comment in rows[notebook].comments:
             if comment.name == id:
                 comment.auto_comment = text
+    return submission
 
 
 def _store_grade(book: Gradebook, notebook: Any, cell: Any, one: ExerciseResult) -> None:

@@ -25,6 +25,7 @@ from graders.records import Flag, Receipt, Record, Report
 from graders.results.executed import executed
 from graders.results.receipts import environment_sha256
 from graders.results.scoring import assemble_report, not_graded_report
+from graders.results.times import utc
 from graders.runs import Run
 
 ATTEMPTS = 3
@@ -145,12 +146,19 @@ def _graded(job: Job, course: Course, sealed: plan.ExamPlan, run: Run, receipt: 
         run,
         student=job.student,
         answers=answers,
-        flags=(*sealed.flags, *_IN_KERNEL[: not course.conditions.sealed]),
+        flags=(*sealed.flags, *_time_flags(job), *_IN_KERNEL[: not course.conditions.sealed]),
         submitted=job.submitted,
         receipt=receipt,
     )
     notebooks = {one.name: executed(course.assignment, one, run, report) for one in sealed.notebooks}
     return Graded(report, notebooks)
+
+
+def _time_flags(job: Job) -> tuple[Flag, ...]:
+    """A time that is there and cannot be read is told; whoever has none, such as a folder put there by hand, is not late."""
+    unknown = bool(job.submitted) and utc(job.submitted) is None
+    text = "The time of hand-in cannot be read, so whether it was late is not known."
+    return (Flag("time_unknown", text),) if unknown else ()
 
 
 def not_graded(job: Job, course: Course, reason: str) -> Graded:

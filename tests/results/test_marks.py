@@ -9,13 +9,14 @@ import msgspec
 import pytest
 from test_gradebook import exercise, graded, store
 
+from graders.errors import CourseError
 from graders.records import Flag, Report, Status
 from graders.results import feedback
 from graders.results.markbook import marks_of
 from graders.results.marks import NO_MARKS, Mark, Marks, difference, marked
 from graders.results.portfolio import Portfolio, Work, as_json, mastery
 from graders.results.portfoliopage import render
-from graders.results.standings import default_url
+from graders.results.standings import default_url, statuses
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Object of type:sqlalchemy.exc.SAWarning"),
@@ -155,3 +156,68 @@ def test_a_comment_is_text(text):
     """What a person writes is text on the page like everything else."""
     html = feedback.render(wrote("w"), Marks({("nb", "w"): Mark(Decimal(1), comment=text)}))
     assert not [tag for tag in ("<script", "<iframe") if tag in html]
+
+
+PLUGIN = """
+from nbgrader.plugins import LateSubmissionPlugin
+class PerHour(LateSubmissionPlugin):
+    def late_submission_penalty(self, student_id, score, total_seconds_late):
+        return {points}
+c.AssignLatePenalties.plugin_class = PerHour
+"""
+
+
+def due(course: Path, config: str, when: str = "2026-11-12 12:05:00 UTC") -> None:
+    """Set a due date, two hours before the sample is handed in, and what the course does about it."""
+    from nbgrader.api import Gradebook
+
+    with (course / "course_config.py").open("a") as file:
+        file.write(config)
+    with Gradebook(default_url(course), "course") as book:
+        book.update_or_create_assignment("ps1", duedate=when)
+
+
+@pytest.mark.parametrize(
+    ("config", "wanted"),
+    [
+        ("", None),
+        ('c.LateSubmissionPlugin.penalty_method = "zero"\n', 1),
+        (PLUGIN.format(points="0.1 * total_seconds_late / 3600"), Decimal("0.2")),
+        (PLUGIN.format(points="99"), 1),
+        (PLUGIN.format(points="-1"), 0),
+    ],
+    ids=["none", "zero", "per hour", "more than earned", "negative"],
+)
+def test_the_plugin_of_the_course_sets_the_penalty(course, config, wanted):
+    """Nbgrader's plugin and a course's own are asked on each run, with the seconds after the due date, within what was earned."""
+    from nbgrader.api import Gradebook
+
+    due(course, config)
+    store(course, wrote("w"))
+    assert marks(course).penalty == (wanted or 0)
+    with Gradebook(default_url(course), "course") as book:
+        assert book.find_submission_notebook("nb", "ps1", "student-01").late_submission_penalty == (
+            None if wanted is None else float(wanted)
+        )
+        book.grant_extension("ps1", "student-01", hours=3)
+    store(course, wrote("w"))
+    assert marks(course).penalty == 0
+
+
+def test_an_extension_without_a_due_date_is_no_crash(course):
+    """Nobody is late for what is never due."""
+    from nbgrader.api import Gradebook
+
+    store(course, wrote("w"))
+    with Gradebook(default_url(course), "course") as book:
+        book.grant_extension("ps1", "student-01", hours=3)
+    store(course, wrote("w"))
+    assert marks(course).penalty == 0
+
+
+def test_a_plugin_that_fails_is_the_courses_to_mend(course):
+    """What the instructor's plugin raises is told with its name and place, and nothing of the report is stored."""
+    due(course, PLUGIN.format(points="1 / 0"))
+    with pytest.raises(CourseError, match=r"PerHour.*ZeroDivisionError.*plugin_class"):
+        store(course, wrote("w"))
+    assert statuses(course) == []
