@@ -45,9 +45,7 @@ class Share(Record, frozen=True):
     max_score: Decimal
 
 
-def render(
-    report: Report, notebooks: Iterable[str] = (), before: Report | None = None, marks: Marks = NO_MARKS
-) -> str:
+def render(report: Report, notebooks: Iterable[str] = (), before: Report | None = None, marks: Marks = NO_MARKS) -> str:
     """The page of one report, with the points that count: a person's marks before the machine's.
 
     `notebooks` are those that were expected. `before` is an earlier report whose score stands because this one has none;
