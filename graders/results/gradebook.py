@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,26 +75,57 @@ class Writer:
             CourseError: the assignment, or a graded cell of it, is not in the gradebook.
             InfrastructureError: the database could not be written.
         """
+        with self._writing() as (connection, book):
+            if report.assignment not in [one.name for one in book.assignments]:
+                raise CourseError(
+                    f"The gradebook does not know the assignment {report.assignment!r}; its grades have no place. "
+                    f"Run `graders release {report.assignment}` first."
+                )
+            book.update_or_create_student(report.student)
+            if report.status is Status.not_graded:
+                earlier = self._charge(book, report)
+                store_status(connection, report, earlier.score if earlier else None)
+                return NO_MARKS
+            marks = _marks(connection, report)
+            _store_grades(book, report)
+            remember(connection, report, marks)
+            store_status(connection, report, None)
+            self._charge(book, report)
+            book.db.flush()
+            return Marks(marks.by_cell, _marks(connection, report).penalty)
+
+    def charge(self, report: Report) -> Marks:
+        """Compute anew what a report that is stored loses for being late, and return the marks that stand beside it.
+
+        Raises:
+            CourseError: the course's plugin for late submissions does not work.
+            InfrastructureError: the database could not be written.
+        """
+        with self._writing() as (connection, book):
+            self._charge(book, report)
+            book.db.flush()
+            return _marks(connection, report)
+
+    @contextmanager
+    def _writing(self) -> Iterator[tuple[Connection, Gradebook]]:
+        """One transaction, in which nbgrader's API works."""
         if self._book is None:
             raise InfrastructureError("The gradebook writer is not open. Use it as `with Writer(course) as writer:`.")
         try:
             with self._book.engine.begin() as connection, _inside(self._book, connection) as book:
-                if report.assignment not in [one.name for one in book.assignments]:
-                    raise CourseError(
-                        f"The gradebook does not know the assignment {report.assignment!r}; its grades have no place. "
-                        f"Run `graders release {report.assignment}` first."
-                    )
-                book.update_or_create_student(report.student)
-                if report.status is Status.not_graded:
-                    store_status(connection, report, _nbgraders_score(book, report))
-                    return NO_MARKS
-                marks = read_marks(connection, report.assignment, report.student).get(report.student, NO_MARKS)
-                submission = _store_grades(book, report)
-                remember(connection, report, marks)
-                store_status(connection, report, None)
-                return Marks(marks.by_cell, _charge(book, submission, Path(self.course)))
+                yield connection, book
         except SQLAlchemyError as error:
             raise InfrastructureError(f"The gradebook {self.db_url} could not be written: {error}.") from error
+
+    def _charge(self, book: Gradebook, report: Report) -> Any:
+        """nbgrader's row of the submission, its penalties computed anew; None when there is none."""
+        book.db.flush()
+        book.db.expire_all()  # the sums that the penalty depends on are nbgrader's to add up
+        rows = book.find_assignment(report.assignment).submissions
+        submission = next((one for one in rows if one.student_id == report.student), None)
+        if submission is not None:
+            charge(submission, Path(self.course))
+        return submission
 
 
 def _patient(engine: Engine) -> None:
@@ -131,13 +161,11 @@ def _inside(book: Gradebook, connection: Connection) -> Iterator[Gradebook]:
         book.db = before
 
 
-def _charge(book: Gradebook, submission: Any, course: Path) -> Decimal:
-    book.db.flush()
-    book.db.expire_all()  # the sums that the penalty depends on are nbgrader's to add up
-    return charge(submission, course)
+def _marks(connection: Connection, report: Report) -> Marks:
+    return read_marks(connection, report.assignment, report.student).get(report.student, NO_MARKS)
 
 
-def _store_grades(book: Gradebook, report: Report) -> Any:
+def _store_grades(book: Gradebook, report: Report) -> None:
     when = utc(report.submitted)
     # a time that is not known leaves what nbgrader has
     extra = {} if when is None else {"timestamp": when.replace(tzinfo=None)}
@@ -157,7 +185,6 @@ def _store_grades(book: Gradebook, report: Report) -> Any:
         for comment in rows[notebook].comments:
             if comment.name == id:
                 comment.auto_comment = text
-    return submission
 
 
 def _store_grade(book: Gradebook, notebook: Any, cell: Any, one: ExerciseResult) -> None:
@@ -174,9 +201,3 @@ def _store_grade(book: Gradebook, notebook: Any, cell: Any, one: ExerciseResult)
     deleted = unanswered and one.reason is not None
     given = grade.manual_score is not None or bool(grade.extra_credit)
     grade.needs_manual_grade = given or grade.auto_score is None or deleted
-
-
-def _nbgraders_score(book: Gradebook, report: Report) -> float | None:
-    """The score that stands in the gradebook, of a course that graded before it used graders, too."""
-    submissions = book.find_assignment(report.assignment).submissions
-    return next((one.score for one in submissions if one.student_id == report.student), None)

@@ -8,7 +8,6 @@ As nbgrader's AssignLatePenalties does: https://nbgrader.readthedocs.io/en/stabl
 
 from __future__ import annotations
 
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,8 @@ from graders.errors import CourseError
 DEFAULT = "nbgrader.plugins.latesubmission.LateSubmissionPlugin"
 
 
-def charge(submission: Any, course: Path) -> Decimal:
-    """Compute the penalty of every notebook anew, put it into its row, and return their sum.
+def charge(submission: Any, course: Path) -> None:
+    """Compute the penalty of every notebook anew and put it into its row.
 
     Raises:
         CourseError: the course's plugin cannot be loaded, or does not give a number.
@@ -31,22 +30,20 @@ def charge(submission: Any, course: Path) -> Decimal:
     # nbgrader adds an extension to a due date that is not there
     late_s = submission.total_seconds_late if submission.assignment.duedate is not None else 0
     if late_s <= 0:
-        return Decimal(0)
+        return
     plugin = _plugin(course)
-    total = Decimal(0)
     for notebook in submission.notebooks:
         try:
             asked = plugin.late_submission_penalty(submission.student_id, notebook.score, late_s)
-            penalty = None if asked is None else min(max(float(asked), 0.0), float(notebook.score))
+            notebook.late_submission_penalty = (
+                None if asked is None else min(max(float(asked), 0.0), float(notebook.score))
+            )
         except Exception as error:  # the plugin is the instructor's Python
             raise CourseError(
                 f"The plugin for late submissions, {type(plugin).__name__}, failed for {submission.student_id!r}: "
                 f"{type(error).__name__}: {error}. It must return a number of points or None; see "
                 f"c.AssignLatePenalties.plugin_class in {course / 'course_config.py'}."
             ) from error
-        notebook.late_submission_penalty = penalty
-        total += Decimal(str(penalty or 0))
-    return total
 
 
 def _plugin(course: Path) -> Any:

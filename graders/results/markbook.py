@@ -9,7 +9,8 @@ mark, the answer of that moment is kept as the one that was marked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,7 @@ _COMMENTS = text(
     "join comment c on c.notebook_id = sn.id join base_cell b on b.id = c.cell_id "
     f"{_WANTED} and c.manual_comment is not null and c.manual_comment != ''"
 )
+_DUE = text("select 1 from assignment where name = :assignment and duedate is not null")
 _PENALTIES = text(
     f"select sa.student_id as student, sn.late_submission_penalty as penalty {_HANDED_IN} "
     f"{_WANTED} and sn.late_submission_penalty is not null"
@@ -57,14 +59,31 @@ _PENALTIES = text(
 
 def marks_of(course: Path, assignment: str, db_url: str = "") -> dict[str, Marks]:
     """Everybody's marks for one assignment; empty when there is no gradebook yet."""
+    with _reading(course, db_url) as connection:
+        if connection is None:
+            return {}
+        return read_marks(connection, assignment, known=inspect(connection).has_table(ANSWERS.name))
+
+
+def may_be_late(course: Path, assignment: str, db_url: str = "") -> bool:
+    """Whether a penalty may have to be computed: the assignment is due some day, or somebody has one from when it was."""
+    with _reading(course, db_url) as connection:
+        return connection is not None and bool(
+            connection.execute(_DUE, {"assignment": assignment}).first()
+            or connection.execute(_PENALTIES, {"assignment": assignment, "student": None}).first()
+        )
+
+
+@contextmanager
+def _reading(course: Path, db_url: str) -> Iterator[Connection | None]:
+    """nbgrader's gradebook, read; None when there is none yet."""
     if not db_url and not (course / "gradebook.db").is_file():
-        return {}
+        yield None
+        return
     engine = create_engine(db_url or default_url(course))
     try:
-        if not inspect(engine).has_table("grade"):
-            return {}
         with engine.connect() as connection:
-            return read_marks(connection, assignment, known=inspect(engine).has_table(ANSWERS.name))
+            yield connection if inspect(connection).has_table("grade") else None
     finally:
         engine.dispose()
 

@@ -7,18 +7,11 @@ and each report to the caller as soon as it is stored. Must not: print, or store
 from __future__ import annotations
 
 import functools
-import multiprocessing
 import os
-import warnings
-from collections import deque
 from collections.abc import Callable, Collection, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from graders import nbgrader_parts
 from graders.config import Settings
 from graders.course.assignments import read_assignment
 from graders.course.files import read_files, read_regular
@@ -30,14 +23,10 @@ from graders.results import receipts, report
 from graders.results.folders import folder, handed_in, subfolders, write_file
 from graders.results.marks import NO_MARKS, Marks, difference, marked
 from graders.run import executors, pipeline
+from graders.run.bookkeeping import Bookkeeper
 from graders.run.pipeline import Course, Job
 
-if TYPE_CHECKING:
-    from graders.results.gradebook import Writer
-
-
 DIFFERENCE = "answer-changed.diff"
-_Then = Callable[[Report, Marks], None]
 
 
 def students(course: Path, assignment: str) -> list[str]:
@@ -79,35 +68,45 @@ def grade_class(
 ) -> None:
     """Grade the submissions of `chosen` students and store each. `done` is told every report, new or unchanged.
 
+    What is unchanged is not run again; what it loses for being late is computed anew, since due dates and extensions change.
+
     Raises:
         IsolationError: the walls that the course demands cannot be had; nothing is graded.
     """
+    from graders.results import markbook  # with SQLAlchemy, 0.3 s
+
+    name = course.assignment.name
 
     @functools.cache
     def given() -> dict[str, Marks]:
-        from graders.results.markbook import marks_of  # with SQLAlchemy, 0.3 s
+        return markbook.marks_of(settings.course, name, settings.db_url)
 
-        return marks_of(settings.course, course.assignment.name, settings.db_url)
+    def told(one: Report, marks: Marks) -> None:
+        done(_told(settings.course, one, marks))
 
-    def changed() -> Iterator[Job]:
-        for student in chosen:  # read one by one: all submissions together need not fit into memory
-            job = read_job(settings.course, student, course.assignment)
-            kept = None if again else unchanged(settings.course, job, course)
-            if kept is None:
-                yield job
-            else:
-                done(_told(settings.course, kept, given().get(student, NO_MARKS)))
+    with Bookkeeper(settings) as book:
+        may_be_late = markbook.may_be_late(settings.course, name, settings.db_url)
 
-    jobs = changed()
-    first = next(jobs, None)
-    if first is None:
-        return
-    receipts.publish(settings.course)
-    with _gradebook(settings) as store:
+        def changed() -> Iterator[Job]:
+            for student in chosen:  # read one by one: all submissions together need not fit into memory
+                job = read_job(settings.course, student, course.assignment)
+                kept = None if again else unchanged(settings.course, job, course)
+                if kept is None:
+                    yield job
+                elif may_be_late:
+                    book.charge(kept, told)
+                else:
+                    told(kept, given().get(student, NO_MARKS))
+
+        jobs = changed()
+        if (first := next(jobs, None)) is None:
+            return
+        book.open()
+        receipts.publish(settings.course)
         for graded in executors.local(chain([first], jobs), course, max(1, min(workers, len(chosen)))):
             found = report.standing(graded.report, _earlier(settings.course, graded.report))
             report.write(settings.course, found, graded.notebooks, receipts.sign)
-            store(found, lambda one, marks: done(_told(settings.course, one, marks)))
+            book.store(found, told)
 
 
 def _told(course: Path, signed: Report, marks: Marks) -> Report:
@@ -175,47 +174,3 @@ def unchanged(course: Path, job: Job, wanted: Course) -> Report | None:
         == (wanted.conditions.isolation, wanted.examine, wanted.target)
     )
     return found if same else None
-
-
-@contextmanager
-def _gradebook(settings: Settings) -> Iterator[Callable[[Report, _Then], None]]:
-    """A writer in a process of its own: nbgrader takes 2.5 s to import, which passes beside the grading.
-
-    What is to be done once a report is stored is done in the order of storing, here.
-    """
-    context = multiprocessing.get_context("spawn")
-    start = (settings.course, settings.db_url, settings.course_id)
-    with ProcessPoolExecutor(1, mp_context=context, initializer=_open, initargs=start) as pool:
-        pending: deque[tuple[Future[Marks], Report, _Then]] = deque()
-
-        def store(one: Report, then: _Then) -> None:
-            pending.append((pool.submit(_store, one), one, then))
-            while pending and pending[0][0].done() and pending[0][0].exception() is None:
-                settle(*pending.popleft())
-
-        def settle(stored: Future[Marks], signed: Report, then: _Then) -> None:
-            then(signed, stored.result())
-
-        pool.submit(os.getpid)  # starts the process now
-        yield store
-        while pending:
-            settle(*pending.popleft())
-
-
-_writer: Writer | None = None
-
-
-def _open(course: Path, db_url: str, course_id: str) -> None:
-    global _writer
-    nbgrader_parts.without_servers()
-    # nbgrader's own queries make SQLAlchemy warn three times for each submission
-    warnings.filterwarnings("ignore", message="Object of type <Submitted")
-    from graders.results.gradebook import Writer  # with SQLAlchemy, 0.3 s that only this process needs to pay
-
-    _writer = Writer(course, db_url, course_id).__enter__()
-
-
-def _store(one: Report) -> Marks:
-    if _writer is None:
-        raise CourseError("The gradebook writer is not open.")
-    return _writer.store(one)

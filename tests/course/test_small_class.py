@@ -24,7 +24,7 @@ from graders.records import ExerciseResult, Outcome, Report, Status
 from graders.results import feedback
 from graders.results.folders import hash_files
 from graders.results.report import REPORT, json_line, read
-from graders.results.standings import statuses
+from graders.results.standings import default_url, statuses
 from graders.run import grading, pipeline, releasing
 
 # What a partial-credit test of 2 points may end in, and the points that this is.
@@ -241,3 +241,29 @@ def test_an_earlier_score_stands_in_the_gradebook(course: Settings, tmp_path: Pa
         for page in feedback.write(home, found, names)
     ]
     assert "3 of 4 points" in page.read_text()
+
+
+def test_what_is_unchanged_is_charged_anew(course: Settings, tmp_path: Path) -> None:
+    """A due date and an extension that are given after grading count on the next run, and no cell runs again for them."""
+    from nbgrader.api import Gradebook
+
+    home = tmp_path / "course"
+    shutil.copytree(course.course, home)
+    (home / "submitted" / "author" / "ps1" / "timestamp.txt").write_text("2026-11-12 14:05:00 UTC\n")
+    with (home / "course_config.py").open("a") as file:
+        file.write('c.LateSubmissionPlugin.penalty_method = "zero"\n')
+    settings = config.load(home)
+    ready = grading.prepare(settings, "ps1", best_level())
+    told: list[Report] = []
+
+    def grade() -> Decimal | None:
+        grading.grade_class(settings, ready, ["author"], 1, False, told.append)
+        return told[-1].score
+
+    assert (grade(), grade()) == (4, 4)
+    with Gradebook(default_url(home), settings.course_id) as book:
+        book.update_or_create_assignment("ps1", duedate="2026-11-12 12:05:00 UTC")
+        assert (grade(), grade()) == (0, 0)
+        book.grant_extension("ps1", "author", hours=3)
+        assert grade() == 4
+    assert len({one.receipt.started for one in told if one.receipt}) == 1

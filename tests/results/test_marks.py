@@ -7,11 +7,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from test_gradebook import exercise, graded, store
+from test_gradebook import exercise, graded, store, unreadable
 
 from graders.errors import CourseError
 from graders.records import Flag, Report, Status
 from graders.results import feedback
+from graders.results.gradebook import Writer
 from graders.results.markbook import marks_of
 from graders.results.marks import NO_MARKS, Mark, Marks, difference, marked
 from graders.results.portfolio import Portfolio, Work, as_json, mastery
@@ -70,7 +71,7 @@ def test_what_a_person_gives_reaches_page_line_and_portfolio(course):
     shown = marked(report, given)
     assert [one.score for one in shown.exercises] == [3, Decimal("2.6")]
     assert (shown.score, names(shown)) == (Decimal("5.6"), [])
-    html = feedback.render(report, given)
+    html = feedback.render(report, marks=given)
     for told in ("5.6", "Well said.\nMore?", "A person gave these points in place of the checks"):
         assert told in html.replace("&#39;", "'")
     for waiting in ("Waiting to be marked", "are given by a person who reads", "A person reads and marks"):
@@ -102,7 +103,7 @@ def test_a_mark_for_another_answer_is_kept_and_says_so(course):
             "+New line.",
             " Same line.",
         ]
-        assert "Your answer changed after a person had marked it." in feedback.render(second, marks(course))
+        assert "Your answer changed after a person had marked it." in feedback.render(second, marks=marks(course))
         store(course, second)  # grading again settles nothing
     give(course, "w", 2)
     assert names(marked(second, marks(course))) == []
@@ -147,14 +148,14 @@ def test_a_penalty_is_taken_off_and_never_below_zero():
     """The total is what is left of the points, as nbgrader exports it, and the page says what was taken off."""
     late = Marks(penalty=Decimal("0.5"))
     assert marked(wrote("w"), late).score == Decimal("0.5")
-    assert "handed in late: 0.5 points were taken off" in " ".join(feedback.render(wrote("w"), late).split())
+    assert "handed in late: 0.5 points were taken off" in " ".join(feedback.render(wrote("w"), marks=late).split())
     assert marked(wrote("w"), Marks(penalty=Decimal(9))).score == 0
 
 
 @pytest.mark.parametrize("text", ["<script>alert(1)</script>", "{{ 1 }}", "</pre><iframe>"])
 def test_a_comment_is_text(text):
     """What a person writes is text on the page like everything else."""
-    html = feedback.render(wrote("w"), Marks({("nb", "w"): Mark(Decimal(1), comment=text)}))
+    html = feedback.render(wrote("w"), marks=Marks({("nb", "w"): Mark(Decimal(1), comment=text)}))
     assert not [tag for tag in ("<script", "<iframe") if tag in html]
 
 
@@ -202,6 +203,27 @@ def test_the_plugin_of_the_course_sets_the_penalty(course, config, wanted):
         book.grant_extension("ps1", "student-01", hours=3)
     store(course, wrote("w"))
     assert marks(course).penalty == 0
+
+
+@pytest.mark.parametrize("again", ["unchanged", "unreadable"])
+def test_an_extension_counts_for_what_is_stored(course, again):
+    """What stands in the gradebook is charged anew when nothing new is stored for it, and its statuses and marks stay."""
+    from nbgrader.api import Gradebook
+
+    due(course, 'c.LateSubmissionPlugin.penalty_method = "zero"\n')
+    store(course, wrote("w"))
+    give(course, "w", 2)
+    with Writer(course) as writer:
+        assert writer.charge(wrote("w")).penalty == 3
+        with Gradebook(default_url(course), "course") as book:
+            book.grant_extension("ps1", "student-01", hours=3)
+        if again == "unchanged":
+            before = statuses(course)
+            assert writer.charge(wrote("w")) == marks(course)
+            assert statuses(course) == before
+        else:
+            writer.store(unreadable())
+    assert (marks(course).penalty, marks(course).by_cell["nb", "w"].score) == (0, 2)
 
 
 def test_an_extension_without_a_due_date_is_no_crash(course):
