@@ -1,6 +1,7 @@
 """What happened in one examination, as records: before anybody judges it.
 
-Comes in: nothing. Goes out: how cells and tests ended, and the checks as the examiner saw them. Must not: hold behaviour.
+Comes in: nothing. Goes out: how cells and tests ended, and the checks as the examiner saw them. Must not: hold behaviour
+beyond the name of a cell.
 """
 
 from __future__ import annotations
@@ -9,6 +10,11 @@ from decimal import Decimal
 from enum import Enum
 
 from graders.records import Flag, Outcome, Place, Record
+
+
+def name_of(position: int) -> str:
+    """The name of a cell, by its place in the plan: `cell 1` is the first. The code of a cell bears it in the candidate."""
+    return f"cell {position + 1}"
 
 
 class Ended(str, Enum):

@@ -15,16 +15,25 @@ import jax
 from tornado.ioloop import IOLoop
 
 from graders.exam.capped import CappedOutput
+from graders.exam.leaks import Leaks
 from graders.exam.peer import ChannelLost, Peer
+from graders.kernels import stacks
 
 
 def install(app: Any, fds: list[int], options: dict[str, Any]) -> None:
     """Serve the channel `fds[0]` on the kernel's own event loop, so that no question is answered while a cell runs.
 
     `options["output_bytes"]` is what one cell may print to each stream. With `options["unjitted"]` `jax.jit` does nothing.
+    The last descriptor is for the stack.
     """
+    stacks.write_on_signal(fds[-1])
+    # what goes wrong in a computation is then raised in the cell that started it, and its time is that cell's
+    jax.config.update("jax_cpu_enable_async_dispatch", False)
     if options.get("unjitted"):
         jax.jit = _unjitted
+    _name_cells(app)
+    leaks = Leaks(app.shell)
+    app.shell.events.register("post_run_cell", lambda _: leaks.look(app.shell.user_ns, _cell(app)))
     CappedOutput.limit_bytes = int(options["output_bytes"])
     app.shell.events.register("post_run_cell", _release)
     channel = socket.socket(fileno=fds[0])
@@ -43,6 +52,20 @@ def install(app: Any, fds: list[int], options: dict[str, Any]) -> None:
             _release()
 
     loop.add_handler(channel, answer, IOLoop.READ)
+
+
+def _name_cells(app: Any) -> None:
+    """Give the code of a cell the name that came with the cell: JAX quotes it where it tells where a value was made."""
+    unnamed = app.shell.compile.get_code_name
+
+    def name(raw: str, transformed: str, number: int) -> str:
+        return f"<{_cell(app)}>" if _cell(app) else str(unnamed(raw, transformed, number))
+
+    app.shell.compile.get_code_name = name
+
+
+def _cell(app: Any) -> str:
+    return str(app.kernel.get_parent("shell")["metadata"].get("cell", ""))
 
 
 def _release(*_: Any) -> None:

@@ -20,7 +20,7 @@ from graders.exam.pair import Conditions, Pair
 from graders.exam.plan import NotebookPlan, Step
 from graders.exam.sentences import sentence
 from graders.kernels.client import CellEnd
-from graders.runs import CellRun, Ended
+from graders.runs import CellRun, Ended, name_of
 
 _LEAST_S = 0.1
 
@@ -73,7 +73,7 @@ class Cells:
     def execute(self, step: Step) -> tuple[CellEnd, bool]:
         """Run a cell in the candidate that is there; (how it ended, whether another cell is to blame for that)."""
         self._blame.begins(step)
-        end = self._pair.run(step.source, self.left_s())
+        end = self._pair.run(step.source, self.left_s(), name_of(step.position))
         if end.ended is Ended.timeout:
             self._blame.hung(step)
             if self.over:
@@ -83,7 +83,7 @@ class Cells:
         blamed = step
         if end.ended in (Ended.died, Ended.memory):
             blamed = self._blame.at(step, self._ran(step.position), self._dies)
-        self._accuse(blamed, end.ended)
+        self._accuse(blamed, end.ended, end.stack)
         return end, blamed is not step
 
     def revive(self, before: Step) -> None:
@@ -109,11 +109,11 @@ class Cells:
             self._accuse(blamed, Ended.died)
         return blamed is not None
 
-    def _accuse(self, blamed: Step, ended: Ended) -> None:
+    def _accuse(self, blamed: Step, ended: Ended, stack: str = "") -> None:
         """Say at the cell that was blamed, if it ran before, how it ended the candidate."""
         self._blame.against(blamed)
         if blamed.position in self.runs:
-            told = {"ended": ended, "reason": sentence(ended, self._conditions)}
+            told = {"ended": ended, "reason": sentence(ended, self._conditions, stack=stack)}
             self.runs[blamed.position] = msgspec.structs.replace(self.runs[blamed.position], **told)
 
     def _dies(self, suspects: Sequence[Step], within_s: float) -> bool:
@@ -126,7 +126,7 @@ class Cells:
             for step in self._ran(suspects[-1].position + 1):
                 if step.author or step in suspects:
                     begun = time.monotonic()
-                    if not self._pair.run(step.source, self.left_s()).alive:
+                    if not self._pair.run(step.source, self.left_s(), name_of(step.position)).alive:
                         return True
             lives = self._pair.lives(min(self.left_s(), begun + within_s - time.monotonic()))
             self._pair.end_candidate()
@@ -150,7 +150,7 @@ class Cells:
             ended=ended,
             outputs=tuple(one for one in end.outputs if not inkernel.shows_checks(one)) if end else (),
             problem=end.problem if end else None,
-            reason=sentence(ended, self._conditions),
+            reason=sentence(ended, self._conditions, stack=end.stack if end else ""),
             after_hidden=self.after_hidden,
             seconds=end.seconds if end else 0.0,
             notebook=self._notebook.name,

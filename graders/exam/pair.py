@@ -45,7 +45,9 @@ class Conditions(Record):
 
 class Answer(Record):
     """What came back for a test: `judged` is None when the examiner died or never answered; `late` when time ran out.
-    `called` is whether student code was asked for more than its names; `lost` whether the candidate went meanwhile.
+
+    `called` is whether student code was asked for more than its names; `lost` whether the candidate went meanwhile; `stack` what
+    the candidate was doing when time ran out.
     """
 
     judged: control.Judged | None
@@ -54,6 +56,7 @@ class Answer(Record):
     late: bool
     exit: Exit | None
     printed: str
+    stack: str = ""
 
 
 class Pair:
@@ -107,11 +110,11 @@ class Pair:
             self.end()
         return dead
 
-    def run(self, source: str, timeout_s: float) -> CellEnd:
+    def run(self, source: str, timeout_s: float, name: str) -> CellEnd:
         """Run one cell in the candidate; a candidate that is dead afterwards is let go of."""
         if self._kernel is None:
             raise InfrastructureError("There is no candidate to run a cell in.")
-        end = self._kernel.run(source, timeout_s)
+        end = self._kernel.run(source, timeout_s, name)
         if not end.alive:
             self.end_candidate()
         return end
@@ -133,7 +136,9 @@ class Pair:
         control.send(self._line(), test)
         told = self._receive(timeout_s)
         late = told is None and self._examiner is not None and self._examiner.wait(0) is None
+        stack = ""
         if late:
+            stack = self._kernel.stack()
             self._kernel.kill()
             told = self._receive(_OVERRUN_S)
         judged = told if isinstance(told, control.Judged) else None
@@ -144,7 +149,7 @@ class Pair:
             self.end()
         elif late or lost:
             self.end_candidate()
-        return Answer(judged, called, lost, late, exit, printed)
+        return Answer(judged, called, lost, late, exit, printed, stack)
 
     def end_candidate(self) -> None:
         """End the candidate and all inside it."""

@@ -119,19 +119,15 @@ class Examination:
         with self._cells.phase("tests"):
             end, _ = self._cells.execute(step)
         self._cells.after_hidden = self._cells.after_hidden or any(one.hidden for one in step.segments)
-        return inkernel.test_run(step, end, sentence(end.ended, self._conditions, called=True))
+        return inkernel.test_run(step, end, sentence(end.ended, self._conditions, called=True, stack=end.stack))
 
     def _test_run(self, answer: Answer, test: TestRun) -> TestRun:
         late = Ended.budget if self._cells.over else Ended.timeout
         # a channel that broke although the candidate lives was broken on purpose
         broken = Ended.forged if answer.exit is None else died(answer.exit)
         ended = late if answer.late else broken if answer.lost else test.ended
-        return msgspec.structs.replace(
-            test,
-            ended=ended,
-            output=test.output + answer.printed,
-            reason=sentence(ended, self._conditions, called=True),
-        )
+        reason = sentence(ended, self._conditions, called=True, stack=answer.stack)
+        return msgspec.structs.replace(test, ended=ended, output=test.output + answer.printed, reason=reason)
 
 
 def _binds(step: Step) -> frozenset[str]:

@@ -20,7 +20,7 @@ from typing import NoReturn
 
 import msgspec
 
-from graders.kernels import newroot
+from graders.kernels import newroot, stacks
 from graders.kernels.births import Refused, Spawn, Started, Walls
 
 _NICENESS = 5  # so that the warden gets to run beside a busy candidate
@@ -81,7 +81,8 @@ def _shed(keep: Sequence[int]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    for number in (signal.SIGPIPE, stacks.SIGNAL):
+        signal.signal(number, signal.SIG_IGN)
     null = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(null, standard)

@@ -39,6 +39,10 @@ class Child:
         """Readable once the process has ended."""
         return self._control.fileno()
 
+    def ask_stack(self) -> None:
+        """The signal on which the born process writes its stack, if it does."""
+        self._ask(b"stack")
+
     def interrupt(self) -> None:
         """SIGINT to the born process."""
         self._ask(b"interrupt")

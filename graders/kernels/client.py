@@ -19,16 +19,21 @@ from graders.errors import InfrastructureError
 from graders.kernels.births import Exit, Limits
 from graders.kernels.nursery import Child, Nursery
 from graders.kernels.outputs import Outputs
+from graders.kernels.stacks import StackPipe
 from graders.records import Record
 from graders.runs import Ended, Problem
 
 _START_S = 60.0
 _GRACE_S = 1.5  # how long an interrupted cell has to stop before its kernel is killed
+_STACK_S = 0.5  # how long a process that can still be signalled takes to write its stack, and more
 _MAX_MESSAGE_BYTES = 16 * 2**20
 
 
 class Start(Record):
-    """How to start a kernel. `hook` is "module:function", called with `options` and `fds` before the first cell."""
+    """How to start a kernel. `hook` is "module:function", called with `options` and `fds` before the first cell.
+
+    Behind `fds` it gets one more descriptor, for `stacks.write_on_signal`.
+    """
 
     limits: Limits
     isolation: str
@@ -43,28 +48,36 @@ class Start(Record):
 
 
 class CellEnd(Record):
-    """How one cell ended. `alive` says whether the kernel can run another."""
+    """How one cell ended. `alive` says whether the kernel can run another, `stack` what it was doing when time ran out."""
 
     ended: Ended
     outputs: tuple[dict[str, object], ...]
     problem: Problem | None
     seconds: float
     alive: bool
+    stack: str = ""
 
 
 class Kernel:
-    """One running kernel. Close it, or use it as a context manager."""
+    """One running kernel. Close it."""
 
     def __init__(self, start: Start, output_bytes: int, nursery: Nursery) -> None:
         self._output_bytes = output_bytes
         self._manager = KernelManager(kernel_name="graders-sandbox")
         self._sockets: list[zmq.Socket[bytes]] = []
+        self._stacks = StackPipe()
         options = {
             f: getattr(start, f) for f in ("limits", "isolation", "files", "hook", "seed", "cache", "cache_writable")
         }
-        options |= {"fds": list(start.fds), "options": start.options, "outstream": start.outstream, "zygote": nursery}
+        options |= {
+            "fds": [*start.fds, self._stacks.theirs],
+            "options": start.options,
+            "outstream": start.outstream,
+            "zygote": nursery,
+        }
         try:
             self._manager.start_kernel(spawn_options=options)
+            self._stacks.born()
             self._child = self._born()
             self.walls = self._child.walls
             self._connect()
@@ -111,16 +124,18 @@ class Kernel:
         found: Exit | None = self._child.wait(wait_s)
         return found
 
-    def run(self, source: str, timeout_s: float) -> CellEnd:
-        """Run one cell. After `timeout_s` it is interrupted, and its kernel killed when that does not help."""
+    def run(self, source: str, timeout_s: float, name: str = "") -> CellEnd:
+        """Run one cell, which may have a name. After `timeout_s` it is interrupted, and its kernel killed when that does
+        not help.
+        """
         start = time.monotonic()
         outputs = Outputs(self._output_bytes)
-        sent = self._session.send(self._shell, "execute_request", _request(source))
+        sent = self._session.send(self._shell, "execute_request", _request(source), metadata={"cell": name})
         identity = sent["header"]["msg_id"]
         done, problem = self._collect(identity, outputs, start + timeout_s)
-        ended = Ended.error if problem else Ended.ok
+        ended, stack = Ended.error if problem else Ended.ok, ""
         if not done and self.exit() is None:
-            ended = Ended.timeout
+            ended, stack = Ended.timeout, self.stack()
             self._child.interrupt()
             done, _ = self._collect(identity, outputs, time.monotonic() + _GRACE_S)
             if not done:
@@ -128,7 +143,12 @@ class Kernel:
                 self._child.wait(10)
         elif not done:
             ended = died(self.exit())
-        return CellEnd(ended, outputs.items(), problem, time.monotonic() - start, self.exit() is None)
+        return CellEnd(ended, outputs.items(), problem, time.monotonic() - start, self.exit() is None, stack)
+
+    def stack(self) -> str:
+        """What the kernel is doing now, as it says itself; empty when it does not."""
+        self._child.ask_stack()
+        return self._stacks.read(_STACK_S)
 
     def drain(self) -> str:
         """What the kernel printed outside a cell, as text; all of it, if it still answers."""
@@ -200,6 +220,7 @@ class Kernel:
 
     def close(self) -> Exit | None:
         """End the kernel, let go of everything, and say how it ended."""
+        self._stacks.close()
         while self._sockets:
             self._sockets.pop().close(0)
         if not self._manager.has_kernel:
@@ -210,12 +231,6 @@ class Kernel:
         self._manager.shutdown_kernel(now=True)
         self._manager.cleanup_resources()
         return found
-
-    def __enter__(self) -> Kernel:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _is_idle(message: dict[str, Any]) -> bool:

@@ -1,7 +1,7 @@
 """The warden: the parent of one born process. It puts that process behind walls, watches its memory, and ends it.
 
 Comes in: a payload (an encoded `Spawn`), the control socket of the client, descriptors for the entry.
-Goes out: `Started` or `Refused`, later `Ended`, on the control socket. It takes b"interrupt" and b"kill" from there;
+Goes out: `Started` or `Refused`, later `Ended`, on the control socket. It takes b"interrupt", b"stack" and b"kill" from there;
 end of file there means that the client is gone. Must not: outlive the zygote, or leave a process alive behind it.
 """
 
@@ -23,7 +23,7 @@ from typing import NoReturn
 
 import msgspec
 
-from graders.kernels import birth, census, newroot, sandbox, syscalls
+from graders.kernels import birth, census, newroot, sandbox, stacks, syscalls
 from graders.kernels.births import Ended, Exit, Limits, Refused, Spawn, Started, Walls, task_limit
 
 # Bytes a second that a candidate may gain between two looks: one core faults in 3 GB/s, and it may use several.
@@ -183,6 +183,8 @@ def _obey(control: socket.socket, inner: int) -> bool:
         return False
     if word == b"interrupt":
         os.kill(inner, signal.SIGINT)
+    elif word == b"stack":
+        os.kill(inner, stacks.SIGNAL)
     elif word == b"kill":
         os.kill(inner, signal.SIGKILL)
     return bool(word)

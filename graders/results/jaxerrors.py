@@ -1,6 +1,6 @@
 """What JAX's errors mean, in the student's words: a table of rules and of names that were removed.
 
-Comes in: the class name and the message of an error. Goes out: a sentence or two that a student can act on, or None. Must not:
+Comes in: the class name and the message of an error, or the problem itself. Goes out: a sentence or two that a student can act on, or None. Must not:
 repeat anything of a message but a name that stands in these tables.
 
 The classes and messages were observed on JAX 0.9.2, 0.10.2 and 0.12.0.1; a test raises each of them again.
@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 from importlib.metadata import version
+
+from graders.runs import Problem
 
 BY_CLASS = {
     "TracerBoolConversionError": (
@@ -85,6 +87,10 @@ NOT_A_NUMBER = (
     "A result is not a number (NaN) or infinite, and jax_debug_nans makes that an error. Look for 0/0, log(0) or the root of "
     "a negative number; jnp.where has to guard the input, too."
 )
+CALLBACK = (
+    "A Python function that the compiled program calls (jax.pure_callback, io_callback or jax.debug.callback) raised an error, "
+    "which stands at the end of the message. Call that function by itself with a NumPy array first."
+)
 # Kinds, a pattern in the message, the advice; the first that fits
 RULES = [
     (("ValueError", "TypeError"), "unhashable|Non-hashable static", UNHASHABLE),
@@ -112,6 +118,7 @@ RULES = [
     (("TypeError",), "as an abstract array|requires (ndarray|array)( or scalar)? arguments", NO_ARRAY),
     (("RuntimeError",), "Array has been deleted", DONATED),
     (("ValueError", "AxisError"), r"axis -?\d+ is out of bounds for array", AXIS),
+    (("JaxRuntimeError", "XlaRuntimeError"), "error calling callback", CALLBACK),
     (("FloatingPointError",), r"invalid value \((nan|inf)\) encountered", NOT_A_NUMBER),
 ]
 
@@ -164,6 +171,29 @@ _GONE = (
     re.compile(r"\ANo module named '(?P<module>jax[.\w]*)\.(?P<name>\w+)'"),
     re.compile(r"\A(?P<module>jax[.\w]*)\.(?P<name>\w+) (was removed|is deprecated)"),
 )
+
+
+# Where JAX, or a note of ours, says in which cell a value was made that is used after its function has ended
+_LEAKED = (
+    re.compile(r"created on line <(cell \d+)>:"),
+    re.compile(r"leaked was .* at <(cell \d+)>:\d+ traced for"),
+    re.compile(r"left behind by <(cell \d+)>"),
+)
+_TRACED = re.compile(r"while tracing the function (\S+) at <(cell \d+)>:\d+ for ")
+
+
+def leaked_from(problem: Problem) -> str | None:
+    """The name of the cell from which a traced value was kept, when that is what failed.
+
+    Other errors than UnexpectedTracerError name the traced function too, and are those of a kept value when that function
+    was not running.
+    """
+    if problem.name.rpartition(".")[2] == "UnexpectedTracerError":
+        found = (pattern.search(f"{problem.message}\n{problem.traceback}") for pattern in _LEAKED)
+        return next((one[1] for one in found if one), None)
+    traced = _TRACED.search(problem.message)
+    running = traced is None or f" in {traced[1]}(" in problem.traceback or "Cell In[" not in problem.traceback
+    return None if traced is None or running else traced[2]
 
 
 def advice(kind: str, message: str) -> str | None:

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 
 from graders.coursework import Assignment, Reference, ReleasedCell, Role
 from graders.records import CheckResult, ExerciseResult, Outcome
-from graders.results import hints
+from graders.results import hints, jaxerrors
 from graders.results.points import ORDINARY, ZERO, judge_checks
-from graders.runs import CellRun, Ended, Run, TestRun
+from graders.runs import CellRun, Ended, Run, TestRun, name_of
 
+LEAK = jaxerrors.BY_CLASS["UnexpectedTracerError"]
 NOT_JUDGED = "This exercise could not be judged. The fault is not yours, and it does not count as zero points."
 ANSWER_MISSING = "The cell for this answer is not in the notebook that was handed in."
 LOST_EXAMINER = "The tests stopped working on what your code handed to them. A person will look at it."
@@ -124,15 +125,29 @@ class Judge:
     def _advice(self, mine: list[CellRun], test: TestRun | None, checks: tuple[CheckResult, ...]) -> str | None:
         """What to do about the error that the answer raised, else about the first one that its tests met."""
         for run in mine:
+            if made := self._leaked_from(run):
+                return f"{LEAK} It was made in {_place(made)}, and failed here."
             source = self.answers.get(run.id or "", "")
             found = hints.advice_for_cell(run.problem, source, self.test_names) if run.problem else None
             if found:
                 return found
+        if any(self._leaked_from(run) in mine for run in self.cells if run.problem):
+            return f"{LEAK} A later cell failed on it."
         if test is None:
             return None
         told = (hints.problem_in(check.message) for check in checks if check.outcome is Outcome.failed)
         problem = test.problem or next(filter(None, told), None)
         return hints.advice_for_test(problem, self.released) if problem else None
+
+    def _leaked_from(self, run: CellRun) -> CellRun | None:
+        """The earlier cell from which the traced value was kept that failed in this one."""
+        name = jaxerrors.leaked_from(run.problem) if run.problem else None
+        earlier = (one for one in self.cells if one.notebook == run.notebook and one.position < run.position)
+        return next((one for one in earlier if name_of(one.position) == name), None)
+
+
+def _place(cell: CellRun) -> str:
+    return f"the cell {cell.id}" if cell.id else f"{name_of(cell.position)} of your notebook"
 
 
 def _why(run: CellRun | TestRun | None) -> str | None:

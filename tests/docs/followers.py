@@ -87,7 +87,7 @@ class Follower:
         self.guide = guide
         self.shell = shell
         self.hands = hands
-        self.left = [one for one in blocks(guide) if one.language == "sh" or "file" in one.words]
+        self.left = [one for one in blocks(guide) if one.language == "sh" or {"file", "append"} & set(one.words)]
         self.done: list[Step] = []
 
     def follow(self, until: str | None = None) -> None:
@@ -98,6 +98,9 @@ class Follower:
                 path = self.shell.where() / block.words["file"]
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(block.text)
+            elif "append" in block.words:
+                with (self.shell.where() / block.words["append"]).open("a") as file:
+                    file.write(block.text)
             else:
                 self.done += self._steps(block)
 

@@ -134,6 +134,15 @@ def test_the_students_work_comes_back_as_the_guides_say(story: dict[str, list[St
     assert "divided by the number of all values" not in pages["student-01"]
 
 
+def test_being_late_costs_what_the_guide_says(story: dict[str, list[Step]]) -> None:
+    """The rule of the guide takes a half of all that was earned after many days, and nothing from whoever has no time of hand-in."""
+    said = [one.said for one in story["instructors"] if one.command == "graders grade ps1 --json"][-1]
+    assert {one["student"]: one["score"] for one in map(json.loads, said.splitlines())} == {
+        "student-01": 2.5,
+        "student-02": 1,
+    }
+
+
 def test_the_gate_of_the_example_has_nothing_to_say(story: dict[str, list[Step]]) -> None:
     """The example that authors are given to copy passes the gate without a warning, and every wrong answer is noticed."""
     said = next(one.said for one in story["instructors"] if one.command == "graders gate ps1")

@@ -643,3 +643,76 @@ def test_what_a_called_function_prints_arrives_whole(run: Examine) -> None:
     for _ in range(5):
         found = run(cells, {"f": "def f():\n    for n in range(100): print('line', n)"})
         assert test_of(found, "f").output == "".join(f"line {n}\n" for n in range(100))
+
+
+HEAVY = """\
+import jax, jax.numpy as jnp
+heavy = jax.jit(lambda x: jax.lax.fori_loop(0, 40, lambda i, c: c @ c / jnp.linalg.norm(c), x))
+same = jax.ShapeDtypeStruct((400, 400), jnp.float32)
+def refuse(x):
+    raise ValueError("no")
+"""
+LATE = {
+    "pure_callback": "late = jax.jit(lambda x: jax.pure_callback(refuse, same, x))",
+    "io_callback": "from jax.experimental import io_callback\nlate = jax.jit(lambda x: io_callback(refuse, same, x))",
+    "debug.callback": "late = jax.jit(lambda x: (jax.debug.callback(refuse, x), x)[1])",
+    "kept nowhere": "late = jax.jit(lambda x: (jax.debug.callback(refuse, x, ordered=True), x)[1])",
+}
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_what_goes_wrong_in_a_computation_is_told_at_the_cell_that_started_it(run: Examine, name: str) -> None:
+    """J4: a computation fails where it was started, also when it would still be running at the end of the cell."""
+    started = "one = 1\n" + (
+        "late(heavy(jnp.ones((400, 400))))" if "kept" in name else "y = late(heavy(jnp.ones((400, 400))))"
+    )
+    cells = [locked("setup", HEAVY + LATE[name]), *exercises("one", "two")]
+    found = run(
+        cells, {"one": started, "two": "two = 1\nz = jnp.ones(3).sum()\njax.effects_barrier()"}, cell_timeout_s=20.0
+    )
+    assert [cell_of(found, id).ended for id in ("one", "two")] == [Ended.error, Ended.ok]
+    assert cell_of(found, "one").problem.name == "JaxRuntimeError"
+    assert passed(found) == {"one", "two"}
+
+
+def test_a_computation_without_end_is_told_at_the_cell_that_started_it(run: Examine) -> None:
+    """J4: what runs in XLA takes the time of the cell that started it, not of the one that first reads the result."""
+    endless = (
+        "one = 1\nimport jax\nx = jax.jit(lambda x: jax.lax.while_loop(lambda c: c < 2, lambda c: c * 0.5, x))(1.0)"
+    )
+    found = run(exercises("one", "two"), {"one": endless, "two": "two = 1"})
+    assert [cell_of(found, id).ended for id in ("one", "two")] == [Ended.timeout, Ended.ok]
+    assert "compiling" not in cell_of(found, "one").reason
+    assert passed(found) == {"two"}
+
+
+EXPLOSIONS = {
+    "a loop written out": "def f(x):\n    for i in range(10**6): x = jnp.sin(x)\n    return x",
+    "constants folded": "def f(x):\n    return x + jax.lax.reduce_window(jnp.ones(10**7), 0.0, jax.lax.add, (10**6,), (1,), 'SAME').sum()",
+}
+
+
+@pytest.mark.parametrize("where", ["in a cell", "called by a test"])
+@pytest.mark.parametrize("name", EXPLOSIONS)
+def test_time_that_goes_into_compiling_has_its_own_sentence(run: Examine, name: str, where: str) -> None:
+    """J9: who was stopped while JAX traced or compiled is told so, and what helps."""
+    source = "import jax, jax.numpy as jnp\n" + EXPLOSIONS[name] + "\ng = jax.jit(f)\n"
+    cells = [answer("one", "def g(x): return x"), judge("one-test", "assert g(1.0) == 1"), *exercises("two")]
+    found = run(cells, {"one": source + "g(1.0)" * (where == "in a cell"), "two": "two = 1"})
+    stopped = cell_of(found, "one") if where == "in a cell" else test_of(found, "one")
+    assert stopped.ended is Ended.timeout
+    assert "JAX was still tracing and compiling" in stopped.reason
+    assert passed(found) == {"two"}
+
+
+def test_code_bears_the_name_of_its_cell(run: Examine) -> None:
+    """Where JAX says in which file something was made, it names the cell, and a traceback still quotes the right lines."""
+    source = "import jax\nkept = []\ndef f(x):\n    kept.append(x * 2)\n    return x\njax.jit(f)(1.0)\none = 1"
+    found = run(
+        exercises("one", "two"),
+        {"one": source, "two": "import inspect\ntwo = inspect.getsource(f).count('x')\nkept[0] + 1"},
+    )
+    problem = cell_of(found, "two").problem
+    assert problem.name == "UnexpectedTracerError"
+    assert "created on line <cell 1>:4" in problem.message
+    assert "kept[0] + 1" in problem.traceback

@@ -7,14 +7,15 @@ from collections.abc import Mapping
 import pytest
 from result_samples import assignment, cell
 
-from graders.coursework import Role, Submission, SubmittedCell
+from graders.coursework import Assignment, Reference, Role, Submission, SubmittedCell
 from graders.exam.pair import Conditions
 from graders.exam.plan import seal
 from graders.exam.session import examine
 from graders.kernels.nursery import Limits, best_level
-from graders.results import hints, jaxerrors
+from graders.results import hints, jaxerrors, judging
+from graders.results.scoring import score
 from graders.run import pipeline
-from graders.runs import Problem
+from graders.runs import Problem, Run
 
 START = (
     "import functools\nimport jax\nimport jax.numpy as jnp\nimport jax.ops\nimport numpy as np\nx = jnp.arange(3.0)\n"
@@ -69,9 +70,18 @@ MISTAKES = {
     "DeviceArray": ("isinstance(x, jnp.DeviceArray)", "use jax.Array instead"),
     "core": ("jax.core.Primitive('p')", "use jax.extend.core.Primitive instead"),
     "ops": ("jax.ops.index_update(x, 0, 1.0)", "use x.at[i].set(value) instead"),
+    "callback": ("jax.jit(lambda v: jax.pure_callback(lambda a: 1 / 0, v, v))(x)", "by itself with a NumPy array"),
     "nan": ("jax.config.update('jax_debug_nans', True)\njnp.log(-1.0)", "jnp.where has to guard"),
 }
 PLAIN = {"tuple": "t = (1, 2)\nt[0] = 3", "text": "t = 'text'\nt[0] = 'T'"}
+
+
+def run_of(given: Assignment, texts: Mapping[str, str]) -> Run:
+    """One run of a notebook with these answers, behind the walls of this machine."""
+    handed_in = Submission("student-01", "ps1", {"nb": tuple(SubmittedCell("code", texts[n], n) for n in texts)}, {})
+    conditions = Conditions(best_level(), Limits(memory_bytes=2**30), 30.0, 120.0, 20_000)
+    with pipeline.new_zygote() as zygote:
+        return examine(seal(given, handed_in), conditions, zygote)
 
 
 @pytest.fixture(scope="module")
@@ -79,10 +89,7 @@ def raised() -> Mapping[str, Problem]:
     """What each mistake ends with as a cell of its own, all in one candidate behind the walls of this machine."""
     texts = {name: START + source for name, (source, _) in MISTAKES.items()} | PLAIN
     given = assignment(*(cell(Role.answer, name, source="", released="") for name in texts))
-    handed_in = Submission("student-01", "ps1", {"nb": tuple(SubmittedCell("code", texts[n], n) for n in texts)}, {})
-    conditions = Conditions(best_level(), Limits(memory_bytes=2**30), 30.0, 120.0, 20_000)
-    with pipeline.new_zygote() as zygote:
-        run = examine(seal(given, handed_in), conditions, zygote)
+    run = run_of(given, texts)
     return {one.id: one.problem for one in run.cells if one.id is not None and one.problem is not None}
 
 
@@ -116,3 +123,52 @@ def test_a_removed_name_is_gone(old):
 def test_the_errors_of_python_are_not_taken_for_those_of_jax(raised, name):
     """That a tuple or a text cannot be changed is no matter of JAX arrays."""
     assert hints.advice_for_cell(raised[name], PLAIN[name]) is None
+
+
+LEAKS = {
+    "jit": "kept = []\njax.jit(lambda v: kept.append(v * 2))(1.0)",
+    "an argument": "kept = []\njax.jit(lambda v: kept.append(v))(1.0)",
+    "vmap": "kept = []\njax.vmap(lambda v: kept.append(v * 2))(x)",
+    "grad": "kept = []\njax.grad(lambda v: (kept.append(v * 2), v)[1])(1.0)",
+    "scan": "kept = []\njax.lax.scan(lambda c, v: (kept.append(c), (c, v))[1], 0.0, x)",
+    "an attribute": "class Model: pass\nkept = [Model()]\ndef f(v):\n    kept[0].seen = v * 2\n    return v\njax.vmap(f)(x)\nkept = [kept[0].seen]",
+    "a closure": "def make():\n    held = []\n    return held.append, lambda: held[0]\nkeep, get = make()\njax.jit(lambda v: keep(v * 2))(1.0)\nclass Kept:\n    __getitem__ = lambda self, i: get()\nkept = Kept()",
+}
+USES = {
+    "an operation": "kept[0] + 1",
+    "a number": "float(kept[0])",
+    "numpy": "np.sin(kept[0])",
+    "a function": "jax.jit(lambda v: v + kept[0])(1.0)",
+}
+# Of values from jax.vmap and jax.grad JAX says nowhere where they come from when a plain number is made of them
+SILENT = {(leak, use) for leak in ("vmap", "grad", "an attribute") for use in ("a number", "numpy")}
+
+
+@pytest.fixture(scope="module")
+def advised() -> Mapping[str, str | None]:
+    """The advice on each leak and on each use of it, all in one notebook; every test of them fails."""
+    texts = {"start": START}
+    for number, leak in enumerate(LEAKS):
+        texts |= {leak: LEAKS[leak].replace("kept", f"kept_{number}")}
+        texts |= {f"{leak}, {use}": USES[use].replace("kept", f"kept_{number}") for use in USES}
+    cells = [
+        (cell(Role.answer, one, source="", released=""), cell(Role.test, f"{one}-test", 1, "assert False"))
+        for one in texts
+    ]
+    given = assignment(*(one for pair in cells for one in pair))
+    run = run_of(given, texts)
+    return {one.id.removesuffix("-test"): one.advice for one in score(given, Reference("0" * 64, {}), run, texts)}
+
+
+@pytest.mark.parametrize("leak", LEAKS)
+def test_a_kept_value_is_told_where_it_was_made(advised, leak):
+    """J3: the cell that kept a traced value is named where it fails, and is told itself, whatever made it and however it is used."""
+    told = {use: advised[f"{leak}, {use}"] for use in USES if (leak, use) not in SILENT}
+    assert told == dict.fromkeys(told, f"{judging.LEAK} It was made in the cell {leak}, and failed here.")
+    assert advised[leak] == f"{judging.LEAK} A later cell failed on it."
+
+
+def test_an_error_in_a_running_function_is_no_kept_value(raised):
+    """What fails while its own function is traced is told as that, wherever the function was defined."""
+    names = [name for name, problem in raised.items() if jaxerrors.leaked_from(problem)]
+    assert names == ["leak"]
