@@ -470,11 +470,13 @@ with check("refused"):
     try: jax.jit(branch)(np.float32(1.0))
     except jax.errors.TracerBoolConversionError: pass
     else: raise AssertionError
+with check("mixed"): expect(mixed(np.ones((2, 3), np.float32), np.arange(3)), np.float32([[0, 1, 2], [0, 1, 2]]))
 with check("own dtype"): assert jnp.ones(2).dtype == np.float32
 """
 HONEST = """
 masked = lambda v, k: jnp.where(k, v * v, 0).sum()
 constant = jnp.arange(3, dtype=jnp.float32)
+mixed = lambda m, i: jnp.asarray(m) * jnp.asarray(i)
 doubled = lambda v: jax.lax.fori_loop(0, 3, lambda i, s: s * 2, v)
 def branch(v):
     return v if v > 0 else -v
@@ -489,15 +491,19 @@ def branch(v):
         "jax.config.update('jax_debug_nans', True); jax.config.update('jax_debug_infs', True)",
         "jax.config.update('jax_default_matmul_precision', 'bfloat16'); np.seterr(all='raise')",
         "jax.config.update('jax_default_device', jax.devices('cpu')[-1])",
+        "jax.config.update('jax_numpy_rank_promotion', 'raise'); jax.config.update('jax_numpy_dtype_promotion', 'strict')",
+        "jax.config.update('jax_transfer_guard', 'disallow')",
+        "jax.config.update('jax_check_tracer_leaks', True)",
+        "import warnings; warnings.simplefilter('error'); jax.config.update('jax_debug_key_reuse', True)",
     ],
-    ids=["x64", "no jit", "nans", "precision", "device"],
+    ids=["x64", "no jit", "nans", "precision", "device", "promotion", "transfer", "leaks", "warnings"],
 )
 def test_a_configuration_left_changed_does_not_change_how_tests_judge(run: Examine, change: str) -> None:
     """J1: values, jit, grad, loops and refusals of an honest answer are judged as if nothing had been changed."""
-    cells = [locked("set-up", SET_UP), answer("odd", ""), answer("f", HONEST), judge("f-test", JUDGED, 7)]
+    cells = [locked("set-up", SET_UP), answer("odd", ""), answer("f", HONEST), judge("f-test", JUDGED, 8)]
     found = run(cells, {"odd": change, "f": HONEST}, cell_timeout_s=20.0)
     outcomes = {check.title: check.outcome.value for check in test_of(found, "f").checks}
-    titles = ("value", "jit", "grad", "constant", "loop", "refused", "own dtype")
+    titles = ("value", "jit", "grad", "constant", "loop", "refused", "mixed", "own dtype")
     assert outcomes == dict.fromkeys(titles, "passed"), test_of(found, "f")
 
 
