@@ -12,7 +12,7 @@ from graders.coursework import Assignment, Reference, ReleasedCell, Role
 from graders.records import CheckResult, ExerciseResult, Outcome
 from graders.results import hints, jaxerrors
 from graders.results.points import ORDINARY, ZERO, judge_checks
-from graders.runs import CellRun, Ended, Run, TestRun, name_of
+from graders.runs import CellRun, Ended, Problem, Run, TestRun, name_of
 
 LEAK = jaxerrors.BY_CLASS["UnexpectedTracerError"]
 NOT_JUDGED = "This exercise could not be judged. The fault is not yours, and it does not count as zero points."
@@ -117,33 +117,40 @@ class Judge:
             outcome=cell.outcome,
             attempted=not blank or earned > 0,
             reason=lost or (None if done else reason),
-            advice=None if lost or done else self._advice(mine, None if own else test, checks),
+            advice=None if lost or done else self._advice(here, mine, None if own else test, checks),
             answers=ids,
             answer=clean("\n\n".join(self.answers.get(id, "") for id in ids)),
         )
 
-    def _advice(self, mine: list[CellRun], test: TestRun | None, checks: tuple[CheckResult, ...]) -> str | None:
-        """What to do about the error that the answer raised, else about the first one that its tests met."""
+    def _advice(
+        self, here: list[CellRun], mine: list[CellRun], test: TestRun | None, checks: tuple[CheckResult, ...]
+    ) -> str | None:
+        """What to do about the error that the answer raised, else about the first one that its tests met.
+
+        `here` are the cells of the notebook, `mine` those of the answer.
+        """
         for run in mine:
-            if made := self._leaked_from(run):
+            if made := _leaked_from(run.problem, here[: here.index(run)]):
                 return f"{LEAK} It was made in {_place(made)}, and failed here."
             source = self.answers.get(run.id or "", "")
             found = hints.advice_for_cell(run.problem, source, self.test_names) if run.problem else None
             if found:
                 return found
-        if any(self._leaked_from(run) in mine for run in self.cells if run.problem):
+        if any(_leaked_from(run.problem, mine) for run in here if run not in mine):
             return f"{LEAK} A later cell failed on it."
         if test is None:
             return None
         told = (hints.problem_in(check.message) for check in checks if check.outcome is Outcome.failed)
         problem = test.problem or next(filter(None, told), None)
+        if made := _leaked_from(problem, here):
+            return f"{LEAK} It was made in {_place(made)}."
         return hints.advice_for_test(problem, self.released) if problem else None
 
-    def _leaked_from(self, run: CellRun) -> CellRun | None:
-        """The earlier cell from which the traced value was kept that failed in this one."""
-        name = jaxerrors.leaked_from(run.problem) if run.problem else None
-        earlier = (one for one in self.cells if one.notebook == run.notebook and one.position < run.position)
-        return next((one for one in earlier if name_of(one.position) == name), None)
+
+def _leaked_from(problem: Problem | None, cells: list[CellRun]) -> CellRun | None:
+    """Which of these cells kept the traced value that this is about."""
+    name = jaxerrors.leaked_from(problem) if problem else None
+    return next((one for one in cells if name_of(one.position) == name), None)
 
 
 def _place(cell: CellRun) -> str:

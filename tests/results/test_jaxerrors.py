@@ -151,9 +151,11 @@ def advised() -> Mapping[str, str | None]:
     for number, leak in enumerate(LEAKS):
         texts |= {leak: LEAKS[leak].replace("kept", f"kept_{number}")}
         texts |= {f"{leak}, {use}": USES[use].replace("kept", f"kept_{number}") for use in USES}
+    texts |= {"called": "def g(v):\n    return v + kept_0[0]"}
+    tests = dict.fromkeys(texts, "assert False") | {"called": "g(1.0)"}
     cells = [
-        (cell(Role.answer, one, source="", released=""), cell(Role.test, f"{one}-test", 1, "assert False"))
-        for one in texts
+        (cell(Role.answer, one, source="def g(v):\n    return v", released=""), cell(Role.test, f"{one}-test", 1, text))
+        for one, text in tests.items()
     ]
     given = assignment(*(one for pair in cells for one in pair))
     run = run_of(given, texts)
@@ -166,6 +168,11 @@ def test_a_kept_value_is_told_where_it_was_made(advised, leak):
     told = {use: advised[f"{leak}, {use}"] for use in USES if (leak, use) not in SILENT}
     assert told == dict.fromkeys(told, f"{judging.LEAK} It was made in the cell {leak}, and failed here.")
     assert advised[leak] == f"{judging.LEAK} A later cell failed on it."
+
+
+def test_a_kept_value_that_a_test_meets_is_told_where_it_was_made(advised):
+    """J3: a function that a test calls may fail on a value that another cell kept; that cell is named."""
+    assert advised["called"] == f"{judging.LEAK} It was made in the cell {next(iter(LEAKS))}."
 
 
 def test_an_error_in_a_running_function_is_no_kept_value(raised):
