@@ -53,6 +53,11 @@ class Cells:
         """Whether the time of the submission is used up."""
         return time.monotonic() >= self._deadline
 
+    @property
+    def late(self) -> Ended:
+        """Which time it is that something used up."""
+        return Ended.budget if self.over else Ended.timeout
+
     def left_s(self) -> float:
         """Wall seconds that the next cell or test may take."""
         return max(_LEAST_S, min(self._conditions.cell_timeout_s, self._deadline - time.monotonic()))

@@ -31,7 +31,7 @@ from graders.checks import Recorder, recording
 from graders.exam import control
 from graders.exam.peer import ChannelLost, Peer, place
 from graders.exam.plan import Segment
-from graders.kernels import birth
+from graders.kernels import birth, stacks
 from graders.runs import Ended, Problem, TestRun
 
 _OUTPUT_CHARS = 100_000
@@ -53,7 +53,8 @@ _OPEN = (
 
 
 def main(argument: dict[str, Any], fds: list[int]) -> None:
-    """Serve the control socket `fds[0]` until it closes."""
+    """Serve the control socket `fds[0]` until it closes. `fds[1]` is for the stack."""
+    stacks.write_on_signal(fds[1])
     channel = socket.socket(fileno=fds[0])
     examiner = Examiner()
     birth.opened()

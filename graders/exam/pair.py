@@ -14,6 +14,7 @@ from graders.exam.plan import ExamPlan
 from graders.kernels.births import Exit, Limits, Spawn
 from graders.kernels.client import CellEnd, Kernel, Start
 from graders.kernels.nursery import Child, Nursery
+from graders.kernels.stacks import StackPipe
 from graders.records import Place, Record
 
 HOOK = "graders.exam.candidate:install"
@@ -47,7 +48,7 @@ class Answer(Record):
     """What came back for a test: `judged` is None when the examiner died or never answered; `late` when time ran out.
 
     `called` is whether student code was asked for more than its names; `lost` whether the candidate went meanwhile; `stack` what
-    the candidate was doing when time ran out.
+    the candidate was doing when time ran out, or the examiner if that never answered.
     """
 
     judged: control.Judged | None
@@ -69,6 +70,7 @@ class Pair:
         self._kernel: Kernel | None = None
         self._examiner: Child | None = None
         self._control: socket.socket | None = None
+        self._stacks: StackPipe | None = None
         self.places: tuple[Place, ...] = ()
         self.cpu_s = 0.0
         self.peak_bytes = 0
@@ -87,8 +89,10 @@ class Pair:
         """
         if self._examiner is None:
             self._control, theirs = socket.socketpair()
+            self._stacks = StackPipe()
             with theirs:
-                self._examiner = self._nursery.spawn(self._examiner_spawn(), [theirs.fileno()])
+                self._examiner = self._nursery.spawn(self._examiner_spawn(), [theirs.fileno(), self._stacks.theirs])
+            self._stacks.born()
         ours, theirs = socket.socketpair()
         with ours, theirs:
             self._kernel = Kernel(self._candidate_start(theirs.fileno()), self._conditions.output_bytes, self._nursery)
@@ -141,6 +145,8 @@ class Pair:
             stack = self._kernel.stack()
             self._kernel.kill()
             told = self._receive(_OVERRUN_S)
+            if told is None and self._stacks and self._examiner:
+                stack = self._stacks.ask(self._examiner)
         judged = told if isinstance(told, control.Judged) else None
         lost = judged is not None and judged.candidate_lost is not None
         called = judged is None or judged.asked > bool(test.names.candidate)
@@ -166,6 +172,9 @@ class Pair:
         if self._control is not None:
             self._control.close()
             self._control = None
+        if self._stacks is not None:
+            self._stacks.close()
+            self._stacks = None
         if self._examiner is not None:
             self._examiner.kill()
             gone = self._examiner.wait(10)

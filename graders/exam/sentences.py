@@ -31,4 +31,9 @@ def sentence(ended: Ended, conditions: Conditions, *, called: bool = False, stac
         Ended.forged: f"{subject} spoke to the examination behind the notebook's back; the test was ended.",
         Ended.budget: f"The {conditions.submission_timeout_s:g} s for the whole submission were used up before this was done.",
     }.get(ended)
-    return told + TRANSLATING if told and _TRANSLATORS.search(stack) else told
+    return told + TRANSLATING if told and translating(stack) else told
+
+
+def translating(stack: str) -> bool:
+    """Whether JAX was making a program of a function."""
+    return _TRANSLATORS.search(stack) is not None

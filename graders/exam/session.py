@@ -18,7 +18,7 @@ from graders.exam.cells import Cells
 from graders.exam.ownership import Names
 from graders.exam.pair import Answer, Conditions, Pair
 from graders.exam.plan import ExamPlan, NotebookPlan, Step
-from graders.exam.sentences import LOST_NAMES, sentence
+from graders.exam.sentences import LOST_NAMES, sentence, translating
 from graders.kernels.client import died
 from graders.kernels.nursery import Nursery
 from graders.runs import Ended, Run, TestRun
@@ -103,7 +103,9 @@ class Examination:
             answer = self._pair.ask(control.Examine(identity, step.segments, names), self._cells.left_s())
         if answer.judged is None:
             self._lose_names(step.position + 1)
-            return TestRun(identity, Ended.examiner_lost, output=answer.printed)
+            ended = self._cells.late if answer.late and translating(answer.stack) else Ended.examiner_lost
+            reason = sentence(ended, self._conditions, called=True, stack=answer.stack)
+            return TestRun(identity, ended, output=answer.printed, reason=reason)
         if answer.lost and not answer.late and answer.exit and self._cells.accuse_late(step):
             return self._test(step)
         self._lost_names -= _binds(step)
@@ -122,10 +124,9 @@ class Examination:
         return inkernel.test_run(step, end, sentence(end.ended, self._conditions, called=True, stack=end.stack))
 
     def _test_run(self, answer: Answer, test: TestRun) -> TestRun:
-        late = Ended.budget if self._cells.over else Ended.timeout
         # a channel that broke although the candidate lives was broken on purpose
         broken = Ended.forged if answer.exit is None else died(answer.exit)
-        ended = late if answer.late else broken if answer.lost else test.ended
+        ended = self._cells.late if answer.late else broken if answer.lost else test.ended
         reason = sentence(ended, self._conditions, called=True, stack=answer.stack)
         return msgspec.structs.replace(test, ended=ended, output=test.output + answer.printed, reason=reason)
 

@@ -25,7 +25,6 @@ from graders.runs import Ended, Problem
 
 _START_S = 60.0
 _GRACE_S = 1.5  # how long an interrupted cell has to stop before its kernel is killed
-_STACK_S = 0.5  # how long a process that can still be signalled takes to write its stack, and more
 _MAX_MESSAGE_BYTES = 16 * 2**20
 
 
@@ -147,8 +146,7 @@ class Kernel:
 
     def stack(self) -> str:
         """What the kernel is doing now, as it says itself; empty when it does not."""
-        self._child.ask_stack()
-        return self._stacks.read(_STACK_S)
+        return self._stacks.ask(self._child)
 
     def drain(self) -> str:
         """What the kernel printed outside a cell, as text; all of it, if it still answers."""

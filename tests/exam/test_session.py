@@ -711,6 +711,20 @@ def test_time_that_goes_into_compiling_has_its_own_sentence(run: Examine, name: 
     assert passed(found) == {"two"}
 
 
+def test_a_program_that_the_examiner_compiles_without_end_has_the_same_sentence(run: Examine) -> None:
+    """J9: where a test transforms the function, its program is compiled beside the test; that takes the student's time, too."""
+    folded = "import jax, jax.numpy as jnp\ndef f(x):\n    big = jax.lax.reduce_window(jnp.ones(10**7), 0.0, jax.lax.add, (10**6,), (1,), 'SAME')\n    return x + big.sum()"
+    cells = [
+        answer("one", "def f(x): return x"),
+        judge("one-test", "import jax\nassert jax.jit(f)(1.0) == 1"),
+        *exercises("two"),
+    ]
+    found = run(cells, {"one": folded, "two": "two = 1"}, cell_timeout_s=4.0)
+    assert test_of(found, "one").ended is Ended.timeout
+    assert "JAX was still tracing and compiling" in test_of(found, "one").reason
+    assert passed(found) == {"two"}
+
+
 def test_code_bears_the_name_of_its_cell(run: Examine) -> None:
     """Where JAX says in which file something was made, it names the cell, and a traceback still quotes the right lines."""
     source = "import jax\nkept = []\ndef f(x):\n    kept.append(x * 2)\n    return x\njax.jit(f)(1.0)\none = 1"
