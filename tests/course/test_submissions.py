@@ -65,6 +65,26 @@ def test_the_page_tells_the_student(kind: str, graded) -> None:
     assert json_line(report)
 
 
+@pytest.mark.parametrize(
+    ("submitted", "unknown"),
+    [
+        (None, False),
+        ("2026-10-25 02:30:00 Europe/Berlin", False),
+        ("2026-10-25 02:30:00 Mars/Olympus", True),
+        ("soon", True),
+    ],
+)
+def test_a_time_that_cannot_be_read_is_told_and_costs_nothing(
+    submitted: str | None, unknown: bool, small_lesson, shared_zygote
+) -> None:
+    """P8: the submission is graded; the student and the TA read that its time is not known."""
+    files = read_files(SUBMISSIONS / "F3-ids-in-4.4" / "files", [])
+    job = pipeline.Job("student-01", files, (), hash_files(files), submitted)
+    report = pipeline.grade(job, small_lesson, shared_zygote).report
+    assert ("time_unknown" in [flag.name for flag in report.flags]) is unknown
+    assert report.status.value == "graded"
+
+
 def escaped(text: str) -> str:
     """A text as it stands in HTML, with single spaces."""
     for sign, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("'", "&#39;"), ('"', "&#34;")):

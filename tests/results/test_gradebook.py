@@ -223,14 +223,18 @@ def test_the_writer_waits_for_formgrader(course):
 
 def test_the_export_is_blank_where_there_is_no_score(course, reading):
     """`nbgrader export` writes nbgrader's own columns and scores, a status, and nothing where nobody gave a score."""
-    names = ["student-01", "student-02", "student-03", "student-04"]
+    names = ["student-01", "student-02", "student-03", "student-04", "student-05"]
+    with (course / "course_config.py").open("a") as file:
+        file.write('c.LateSubmissionPlugin.penalty_method = "zero"\n')
     book = reading()
+    book.update_or_create_assignment("ps1", duedate="2026-11-12 15:30:00 Europe/Berlin")
     for name in names:
         book.add_student(name)
     with Writer(course) as writer:
         writer.store(graded("student-01"))
         writer.store(unreadable("student-02"))
         writer.store(graded("student-03", a="0", b="0"))
+        writer.store(graded("student-05", submitted="2026-11-12 15:31:00 Europe/Berlin"))
     nbgrader(course, "export", "--to", "ours.csv")
     nbgrader(course, "export", "--to", "theirs.csv", "--exporter=nbgrader.plugins.CsvExportPlugin")
     with (course / "ours.csv").open() as ours, (course / "theirs.csv").open() as theirs:
@@ -238,10 +242,12 @@ def test_the_export_is_blank_where_there_is_no_score(course, reading):
         rows = {row["student_id"]: row for row in mine}
         plain = {row["student_id"]: row for row in nbgraders}
         assert mine.fieldnames == [*nbgraders.fieldnames, "status", "reason"]
-    assert [rows[name]["score"] for name in names] == ["4.5", "", "0.0", ""]
-    assert [rows[name]["status"] for name in names] == ["graded", "not_graded", "graded", "missing"]
+    assert [rows[name]["score"] for name in names] == ["4.5", "", "0.0", "", "0.0"]
+    assert [rows[name]["raw_score"] for name in names] == ["4.5", "", "0.0", "", "4.5"]
+    assert [rows[name]["late_submission_penalty"] for name in names] == ["0.0", "", "0.0", "", "4.5"]
+    assert [rows[name]["status"] for name in names] == ["graded", "not_graded", "graded", "missing", "graded"]
     assert rows["student-02"]["reason"] == "The file is cut off."
-    for name in ("student-01", "student-03"):
+    for name in ("student-01", "student-03", "student-05"):
         assert {key: rows[name][key] for key in plain[name]} == plain[name]
     standing = {row.student: row for row in statuses(course)}
     book = reading()
