@@ -22,6 +22,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "record": authoring.record,
     "simulate": authoring.simulate,
     "grade": grading.grade,
+    "regrade": grading.regrade,
     "feedback": grading.feedback,
     "evidence": grading.evidence,
     "doctor": machine.doctor,
@@ -77,6 +78,11 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
     grade.add_argument("--again", action="store_true", help="also what is graded and unchanged")
     grade.add_argument("--json", action="store_true", help="one object a line on stdout, nothing else")
+    regrade = commands.add_parser("regrade", help="examine again and show who would change and why")
+    regrade.add_argument("assignment", metavar="A")
+    regrade.add_argument("--student", action="append", metavar="ID", help="this student only; may be repeated")
+    regrade.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
+    regrade.add_argument("--apply", action="store_true", help="then grade those again and store it")
     feedback = commands.add_parser("feedback", help="feedback/STUDENT/A/*.html")
     feedback.add_argument("assignment", metavar="A")
     evidence = commands.add_parser("evidence", help="a student's portfolio: evidence/STUDENT/portfolio.html")

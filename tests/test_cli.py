@@ -228,6 +228,37 @@ def test_unchanged_submissions_are_not_run_again(course: Path, said: Said) -> No
     assert stored(course, "student-01")["receipt"]["started"] > before["student-01"]
 
 
+def test_regrade_shows_who_changes_and_stores_nothing_by_itself(course: Path, said: Said) -> None:
+    """P6: points that a new release changes are shown by student and exercise; with --apply they are stored, and that is all."""
+    before = {student: stored(course, student) for student in SCORES}
+    worth_more = DOUBLE_TEST.replace('("It doubles", points=1)', '("It doubles", points=3)')
+    cells = [
+        cell("double-test", worth_more, 5, grade=True, locked=True) if one["id"] == "double-test" else one
+        for one in CELLS
+    ]
+    (course / "source/ps1/ps1.ipynb").write_text(notebook(cells))
+    assert graders(course, "release", "ps1").returncode == 0
+    status, out, _ = said(course, "regrade", "ps1")
+    rows = {
+        student: " ".join(line.replace("│", " ").split())
+        for student in SCORES
+        for line in out.splitlines()
+        if student in line
+    }
+    assert rows == {
+        "student-01": "student-01 5 of 6 7 of 8 double-test: 3 → 5",
+        "student-02": "student-02 3 of 6 5 of 8 double-test: 1 → 3",
+        "student-04": "student-04 0 of 6 0 of 8 double-test: 0 → 0",
+    }
+    assert (status, {student: stored(course, student) for student in SCORES}) == (1, before)
+    assert said(course, "regrade", "ps1", "--student", "student-01", "--apply")[0] == 1
+    assert {student: stored(course, student)["score"] for student in SCORES} == SCORES | {"student-01": 7}
+    assert said(course, "regrade", "ps1", "--student", "student-01")[:2] == (
+        0,
+        "Nobody's points or status would change.\n",
+    )
+
+
 def test_calm_results_end_with_zero_and_a_table(course: Path, said: Said) -> None:
     """Status 0 when nobody has to look; without --json there is a table that names student, status and score."""
     status, out, _ = said(course, "grade", "ps1", "--student", "student-04")

@@ -1,4 +1,4 @@
-"""Commands that grade and show it: grade, feedback, evidence, verify.
+"""Commands that grade and show it: grade, regrade, feedback, evidence, verify.
 
 Comes in: parsed options. Goes out: text or JSON lines, and an exit status. Must not: know how anything is done.
 """
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from graders import config
-from graders.commands.terminal import err, out, print_reports, progress
+from graders.commands.terminal import err, out, print_changes, print_reports, progress
 from graders.errors import GradersError
 from graders.records import Report, Status
 
@@ -41,16 +41,10 @@ def grade_class(
     from graders.results.report import json_line
     from graders.run import grading
 
-    found = grading.students(settings.course, assignment)
-    for student in chosen or ():
-        if student not in found:
-            raise GradersError(
-                f"{student!r} has handed in nothing for {assignment!r} below {settings.course / 'submitted'}. "
-                f"Name one who has: {_some(found)}."
-            )
+    who = _chosen(settings, assignment, chosen)
     course = grading.prepare(settings, assignment, isolation)
     reports: list[Report] = []
-    with progress(len(chosen or found), hidden=json) as step:
+    with progress(len(who), hidden=json) as step:
 
         def done(report: Report) -> None:
             reports.append(report)
@@ -59,7 +53,7 @@ def grade_class(
                 sys.stdout.write(json_line(report).decode() + "\n")
                 sys.stdout.flush()
 
-        grading.grade_class(settings, course, chosen or found, jobs, again, done)
+        grading.grade_class(settings, course, who, jobs, again, done)
     return sorted(reports, key=lambda one: one.student)
 
 
@@ -75,6 +69,41 @@ def print_groups(settings: config.Settings, assignment: str) -> None:
         out.print("Near-identical answers, for a person to compare; it changes no score:")
     for one in found:
         out.print(f"  {one.exercise}: {', '.join(one.students)} ({one.likeness:.0%} or more)", markup=False)
+
+
+def regrade(options: argparse.Namespace) -> int:
+    """Show who would change and why; store it with --apply. 1 when somebody changes."""
+    from graders.run import grading, regrading
+
+    settings = config.load(options.course)
+    who = _chosen(settings, options.assignment, options.student)
+    course = grading.prepare(settings, options.assignment)
+    with err.status(f"{options.assignment}: examining {len(who)} submissions again …"):
+        found = sorted(regrading.changes(settings, course, who, options.jobs), key=lambda one: one.before.student)
+    if not found:
+        out.print("Nobody's points or status would change.")
+        return 0
+    print_changes(found)
+    if options.apply:
+        changed = [one.before.student for one in found]
+        grade_class(settings, options.assignment, changed, options.jobs, again=True, json=False)
+        out.print(f"{len(found)} submissions were graded again and stored.")
+    else:
+        out.print(f"Nothing was stored. Next step: graders regrade {options.assignment} --apply", markup=False)
+    return 1
+
+
+def _chosen(settings: config.Settings, assignment: str, chosen: Sequence[str] | None) -> Sequence[str]:
+    from graders.run import grading
+
+    found = grading.students(settings.course, assignment)
+    for student in chosen or ():
+        if student not in found:
+            raise GradersError(
+                f"{student!r} has handed in nothing for {assignment!r} below {settings.course / 'submitted'}. "
+                f"Name one who has: {_some(found)}."
+            )
+    return chosen or found
 
 
 def _some(names: Sequence[str]) -> str:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -14,6 +16,9 @@ from rich.table import Table
 
 from graders.findings import Finding
 from graders.records import Report
+
+if TYPE_CHECKING:
+    from graders.run.regrading import Change
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -35,6 +40,25 @@ def print_reports(reports: Sequence[Report], what: dict[str, str] | None = None)
         row = [report.student, report.status.value, score, exercises, _to_look_at(report)]
         table.add_row(*row, *([what[report.student]] if what else []))
     out.print(table)
+
+
+def print_changes(changes: Sequence[Change]) -> None:
+    """A table with a row for each submission that would change."""
+    table = Table("student", "before", "after", "why")
+    for one in changes:
+        shifts = [f"{shift.exercise}: {_points(shift.before)} → {_points(shift.after)}" for shift in one.shifts]
+        table.add_row(
+            one.before.student, _total(one.before), _total(one.after), "; ".join(shifts) or one.after.reason or ""
+        )
+    out.print(table)
+
+
+def _total(report: Report) -> str:
+    return report.status.value if report.score is None else f"{report.score:g} of {report.max_score:g}"
+
+
+def _points(score: Decimal | None) -> str:
+    return "–" if score is None else f"{score:g}"
 
 
 def _to_look_at(report: Report) -> str:
