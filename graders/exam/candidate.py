@@ -77,7 +77,7 @@ def _name_cells(app: Any) -> None:
 
 
 def _cell(app: Any) -> str:
-    return str(app.kernel.get_parent("shell")["metadata"].get("cell", ""))
+    return str(app.kernel.get_parent("shell").get("metadata", {}).get("cell", ""))
 
 
 def _release(*_: Any) -> None:

@@ -1,7 +1,7 @@
 """What JAX's errors mean, in the student's words: a table of rules and of names that were removed.
 
 Comes in: the class name and the message of an error, or the problem itself. Goes out: a sentence or two that a student can act on, or None. Must not:
-repeat anything of a message but a name that stands in these tables.
+repeat anything of a message but a name that stands in these tables and the number of a cell.
 
 The classes and messages were observed on JAX 0.9.2, 0.10.2 and 0.12.0.1; a test raises each of them again.
 """
