@@ -124,9 +124,7 @@ class Kernel:
         return found
 
     def run(self, source: str, timeout_s: float, name: str = "") -> CellEnd:
-        """Run one cell, which may have a name. After `timeout_s` it is interrupted, and its kernel killed when that does
-        not help.
-        """
+        """Run one cell, named or not. After `timeout_s` it is interrupted, and killed when that does not help."""
         start = time.monotonic()
         outputs = Outputs(self._output_bytes)
         sent = self._session.send(self._shell, "execute_request", _request(source), metadata={"cell": name})
