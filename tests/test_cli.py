@@ -295,7 +295,7 @@ def test_what_cannot_be_done_is_told(course: Path, said: Said, arguments: list[s
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (settings(cell_timout_s=3), ["c.Graders.cell_timout_s", "Did you mean c.Graders.cell_timeout_s?"]),
+        (settings(cell_timout_s=3), ["c.Graders.cell_timout_s", "Did you mean cell_timeout_s?"]),
         (settings(nonsense=3), ["c.Graders.nonsense", "Known names:", "memory_bytes"]),
         (settings(isolation="walls"), ["isolation", "walls", "namespaces"]),
         (settings(memory_bytes=1), ["memory_bytes", "1"]),
