@@ -658,7 +658,7 @@ same = jax.ShapeDtypeStruct((400, 400), jnp.float32)
 def refuse(x):
     raise ValueError("no")
 """
-LATE = {
+FAILING = {
     "pure_callback": "late = jax.jit(lambda x: jax.pure_callback(refuse, same, x))",
     "io_callback": "from jax.experimental import io_callback\nlate = jax.jit(lambda x: io_callback(refuse, same, x))",
     "debug.callback": "late = jax.jit(lambda x: (jax.debug.callback(refuse, x), x)[1])",
@@ -666,13 +666,13 @@ LATE = {
 }
 
 
-@pytest.mark.parametrize("name", LATE)
+@pytest.mark.parametrize("name", FAILING)
 def test_what_goes_wrong_in_a_computation_is_told_at_the_cell_that_started_it(run: Examine, name: str) -> None:
     """J4: a computation fails where it was started, also when it would still be running at the end of the cell."""
     started = "one = 1\n" + (
         "late(heavy(jnp.ones((400, 400))))" if "kept" in name else "y = late(heavy(jnp.ones((400, 400))))"
     )
-    cells = [locked("setup", HEAVY + LATE[name]), *exercises("one", "two")]
+    cells = [locked("setup", HEAVY + FAILING[name]), *exercises("one", "two")]
     found = run(
         cells, {"one": started, "two": "two = 1\nz = jnp.ones(3).sum()\njax.effects_barrier()"}, cell_timeout_s=20.0
     )
