@@ -50,8 +50,9 @@ class Blame:
         students = self._students(before)
         if not step.author and (not students or dies([step], 0.0)):
             return self.against(step)
-        theirs = step.author and step.role is not Role.test and students
-        return self.late(before, dies, step) or self.against(students[-1] if theirs else step)
+        if step.role is Role.test:
+            return self.late(before, dies) or self.against(step)
+        return self.late(before, dies, step) or self.against(students[-1] if step.author and students else step)
 
     def late(self, before: Sequence[Step], dies: Dies, during: Step | None = None) -> Step | None:
         """The cell among `before` that kills a while after it ended, or the next cell (`during`); None when none does.

@@ -98,6 +98,7 @@ class Cells:
             InfrastructureError: it dies although no cell kills.
         """
         while not self._pair.alive:
+            self.restarts += 1
             self._start()
             with self.phase("replay"):
                 for step in self._ran(before.position):
@@ -138,7 +139,6 @@ class Cells:
         return not lives
 
     def _start(self) -> None:
-        self.restarts += 1
         with self.phase("start"):
             self._pair.start()
 
