@@ -17,6 +17,7 @@ import msgspec
 from graders.course import repairs
 from graders.course.alignment import binds, squeeze
 from graders.coursework import ANSWERS, Assignment, ReleasedCell, Role, Submission, SubmittedCell
+from graders.exam import habits
 from graders.exam.belongings import belongings
 from graders.exam.bindings import bound, parse, plain_python
 from graders.exam.grouping import TOP, Group, grouped
@@ -154,6 +155,8 @@ def _plan(
         for text in group.extras:
             add(text.source, Role.plain, text.cell_type, False)
     flags += _defined_below(cells, steps)
+    code = [step for step in steps if step.cell_type == "code"]
+    flags += habits.notes((one.source for one in code if not one.author), (cell.source for cell in cells))
     kept = _without_undoing_stubs(cells, steps, flags)
     return NotebookPlan(name, kept, {identity: "\n".join(texts) for identity, texts in answers.items()})
 

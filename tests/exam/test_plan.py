@@ -308,3 +308,32 @@ def test_a_test_without_hidden_region_is_visible() -> None:
 def test_an_open_region_hides_to_the_end() -> None:
     """A hidden region that is never closed hides what follows it."""
     assert [part.hidden for part in segments("a = 1\n### BEGIN HIDDEN TESTS\nb = 2\n")] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "flags"),
+    [
+        ("!pip install -U jax", ["packages_installed"]),
+        ("%pip install jax==0.4", ["packages_installed"]),
+        ("  !python3 -m pip install --user jax", ["packages_installed"]),
+        ("# pip install jax", []),
+        ("%cd ..", ["folder_changed"]),
+        ("import os\nos.chdir('/tmp')", ["folder_changed"]),
+        ("sum = 0\nlist = [1]", ["builtin_hidden", "builtin_hidden"]),
+        ("def max(a, b):\n    return a", ["builtin_hidden"]),
+        ("summed = sum([1, 2])\nValueError = 3", []),
+    ],
+)
+def test_habits_that_surprise_are_told(text: str, flags: list[str]) -> None:
+    """Packages that are installed, a folder that is changed and functions of Python that are hidden are flagged, and run as written."""
+    cells = [answer("a", "a = 1"), judge("a-test", "assert a == 1")]
+    plan = seal(assignment(cells), handed_in(assignment(cells), {"a": text}))
+    assert [one.name for one in plan.flags if one.name != "answer_missing"] == flags
+    assert text in [step.source for step in plan.notebooks[0].steps]
+
+
+def test_a_habit_of_the_author_is_none_of_the_students() -> None:
+    """What the author's own cells do is not held against who does it too."""
+    cells = [answer("a", "sum = 3"), judge("a-test", "assert sum == 3")]
+    plan = seal(assignment(cells), handed_in(assignment(cells), {"a": "sum = 1 + 2"}))
+    assert plan.flags == ()

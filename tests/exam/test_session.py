@@ -390,6 +390,21 @@ def test_only_text_and_pictures_are_kept(run: Examine) -> None:
     assert passed(found) == {"shows"}
 
 
+def test_a_changed_surrounding_changes_no_test(run: Examine) -> None:
+    """Another folder, an attempt to install, hidden functions of Python and changed warnings do not reach the tests."""
+    odd = {
+        "moves": "%cd /\nmoves = 1",
+        "installs": "!pip install -U jax\n%pip install -U numpy\ninstalls = 1",
+        "hides": "sum = 0; len = 3; print = None; range = str; hides = 1",
+        "warns": "import os, warnings\nwarnings.simplefilter('error')\nos.environ.clear()\nwarns = 1",
+    }
+    tests = [judge(f"{name}-test", f"assert {name} == sum(range(2)) and len('ab') == 2") for name in odd]
+    cells = [one for name, test in zip(odd, tests, strict=True) for one in (answer(name, ""), test)]
+    found = run([*cells, *exercises("last")], odd | right("last"), cell_timeout_s=20.0)
+    assert passed(found) == {*odd, "last"}
+    assert found.restarts == 0
+
+
 NOISE = """
 import sys, threading, time
 
