@@ -190,12 +190,11 @@ def test_every_setting_is_in_the_guide_with_its_default() -> None:
     assert told == {name: getattr(own, name) for name in read}
 
 
-def test_every_promise_names_tests_that_exist() -> None:
-    """Each row of the trust model names at least one test, and each test that it names is there."""
-    named = {}
-    for promise, shown in rows("trust", "promise"):
-        named[promise] = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", shown)
-        assert len(named[promise]) == shown.count("`") / 2 > 0, promise
+@pytest.mark.parametrize(("page", "first"), [("trust", "promise"), ("cases", "kind")])
+def test_every_row_names_tests_that_exist(page: str, first: str) -> None:
+    """Each promise of the trust model and each kind of case names at least one test, and each test that it names is there."""
+    named = {row[0]: re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", row[-1]) for row in rows(page, first)}
+    assert all(named.values()), [kind for kind, tests in named.items() if not tests]
     missing = [
         f"{path}::{name}"
         for tests in named.values()
