@@ -1,8 +1,8 @@
 """The executed notebook, for staff or for the student: what ran, in the order in which it ran, with what came out of it.
 
 Comes in: a plan, a run and the results. Goes out: an nbformat 4 dictionary with nbgrader's metadata, which formgrader
-reads. Must not: keep an output that a browser would render as anything but text or a picture, or give a student what a hidden
-test says, or what was printed after one could have told the student's code its values.
+reads. Must not: keep an output that a browser would render as anything but text or a picture, let HTML of a student stand
+between the cells, or give a student what a hidden test says, or what was printed after one could have told the student's code its values.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from graders.coursework import ANSWERS, Assignment, ReleasedCell, Role
 from graders.exam.plan import NotebookPlan, Step
 from graders.records import ExerciseResult, Report
 from graders.results.hints import student_reads
+from graders.results.inert import inert
 from graders.runs import CellRun, Run, TestRun
 
 _SIGNS = {"passed": "✓", "failed": "✗", "not_run": "–", "broken": "!"}
@@ -50,7 +51,7 @@ def _cell(number: int, step: Step, known: ReleasedCell | None, outputs: list[obj
         "id": f"step-{number}",
         "cell_type": step.cell_type,
         "metadata": metadata,
-        "source": step.source,
+        "source": step.source if step.author or step.cell_type == "code" else inert(step.source),
     }
     if step.cell_type == "code":
         cell |= {"execution_count": None, "outputs": outputs}
