@@ -3,6 +3,8 @@
 #   make setup         .venv with the locked versions and this package
 #   make demo          a simulated class, graded
 #   make test          the tests
+#   make test-system   the tests that need Chromium: every page is opened in it
+#   make attack        the attack corpus and a table of what succeeded; `make attack NBGRADER=1` runs nbgrader too: docs/attacks.md
 #   make test-newest   the tests with the newest JAX, also on Python 3.13 where there is one
 #   make test-long     big classes and big outputs, by hand: some ten minutes
 #   make lab           JupyterLab on this course
@@ -36,7 +38,7 @@ compile = $(1)/bin/python -I -W ignore -m compileall -q -j 0 $(2) || :
 # Debian's Python may lack ensurepip: its own pip then installs into the environment from outside.
 pip = if [ -e $(1)/bin/pip ]; then $(1)/bin/python -I -m pip $(2); else "$(INTERPRETER)" -m pip --python $(1)/bin/python $(2); fi
 
-.PHONY: setup demo test test-long test-newest test-newest-3.13 lab lint lock clean
+.PHONY: setup demo test test-long test-newest test-newest-3.13 lab lint lock clean test-system attack
 
 setup: .venv/.ready
 	@$(call compile,.venv,graders)
@@ -49,6 +51,12 @@ test: setup
 
 test-long: setup
 	.venv/bin/python -m pytest -s -o python_files='long_*.py' tests
+
+test-system: setup
+	.venv/bin/python -m pytest -m system
+
+attack: setup
+	@.venv/bin/python tests/attacks $(if $(NBGRADER),--nbgrader) $(ONLY)
 
 test-newest: .venv-newest/.ready
 	.venv-newest/bin/python -m pytest $(PYTEST_FLAGS) $(NEWEST_TESTS)
