@@ -32,6 +32,7 @@ class Decoder:
         self._heap = message.heap
         self._values: dict[int, Any] = {}
         self._open: set[int] = set()
+        self._unfolded: dict[int, int] = {}
         for key in message.gone:
             tables.forget(key)
         for index in message.changes:
@@ -63,6 +64,19 @@ class Decoder:
     def _items(self, indices: list[int]) -> list[Any]:
         return [self.value(index) for index in indices]
 
+    def _hashed(self, indices: list[int], index: int) -> list[Any]:
+        """The items of something that hashes them, unless that would take too long."""
+        items = self._items(indices)
+        self._unfolded[index] = 1 + sum(self._unfolded.get(one, 1) for one in indices)
+        if self._unfolded[index] > nodes.MAX_UNFOLDED:
+            raise WireError(f"a value that unfolds to more than {nodes.MAX_UNFOLDED:,} parts")
+        return items
+
+    def long(self, number: Any, digits: int, index: int) -> Any:
+        """A number that takes the longer to hash the longer it is."""
+        self._unfolded[index] = 1 + digits // nodes.DIGITS_A_PART
+        return number
+
     def _keep(self, key: int, container: Any, index: int) -> Any:
         self._values[index] = container  # before its items, which may contain it
         if key in self._tables.shared:
@@ -71,15 +85,21 @@ class Decoder:
 
     def _sequence(self, node: nodes.Sequence, index: int) -> Any:
         if node.kind in _FROZEN:
-            return _FROZEN[node.kind](self._items(node.items))
+            return _FROZEN[node.kind](self._hashed(node.items, index))
         container = self._keep(node.key, _CONTAINERS[node.kind](), index)
-        _fill(container, self._items(node.items))
+        _fill(container, self._contents(node, index))
         self._tables.share(node.key, container)
         return container
 
+    def _contents(self, node: nodes.Sequence, index: int) -> list[Any]:
+        return self._hashed(node.items, index) if node.kind == "set" else self._items(node.items)
+
+    def _pairs(self, node: nodes.Mapping, index: int) -> list[tuple[Any, Any]]:
+        return list(zip(self._hashed(node.keys, index), self._items(node.values), strict=True))
+
     def _mapping(self, node: nodes.Mapping, index: int) -> Any:
         container = self._keep(node.key, _CONTAINERS[node.kind](), index)
-        refill(container, list(zip(self._items(node.keys), self._items(node.values), strict=True)))
+        refill(container, self._pairs(node, index))
         self._tables.share(node.key, container)
         return container
 
@@ -105,10 +125,10 @@ class Decoder:
             raise WireError("an object that was never handed out")
         return self._tables.objects[node.id]
 
-    def _named_tuple(self, node: nodes.NamedTuple, _: int) -> Any:
+    def _named_tuple(self, node: nodes.NamedTuple, index: int) -> Any:
         if len(node.fields) != len(node.items):
             raise WireError("a named tuple whose fields and items differ in number")
-        return _named_tuple_class(_identifier(node.name), tuple(node.fields))(*self._items(node.items))
+        return _named_tuple_class(_identifier(node.name), tuple(node.fields))(*self._hashed(node.items, index))
 
     def _data_class(self, node: nodes.DataClass, index: int) -> Any:
         view = self._ref(nodes.Ref(node.ref, node.name, node.callable), 0)
@@ -136,9 +156,9 @@ class Decoder:
         elif isinstance(node, nodes.DataClass) and dataclasses.is_dataclass(container):
             self._set_fields(container, node)
         elif isinstance(node, nodes.Mapping) and isinstance(container, dict):
-            refill(container, list(zip(self._items(node.keys), self._items(node.values), strict=True)))
+            refill(container, self._pairs(node, index))
         elif isinstance(node, nodes.Sequence) and isinstance(container, (list, set, collections.deque)):
-            _fill(container, self._items(node.items))
+            _fill(container, self._contents(node, index))
         else:
             raise WireError("a change from one kind of container to another")
         self._tables.settle(node.key)
@@ -171,8 +191,8 @@ def _named_tuple_class(name: str, fields: tuple[str, ...]) -> Any:
 
 
 _BUILDERS: dict[type, Callable[[Decoder, Any, int], Any]] = {
-    nodes.BigInt: lambda d, n, _: int(n.digits, 16),
-    nodes.Exact: lambda d, n, _: values.exact_value(n),
+    nodes.BigInt: lambda d, n, index: d.long(int(n.digits, 16), len(n.digits), index),
+    nodes.Exact: lambda d, n, index: d.long(values.exact_value(n), len(n.text), index),
     nodes.Surrogates: lambda d, n, _: n.data.decode("utf-16-le", "surrogatepass"),
     nodes.Bytes: lambda d, n, _: n.data,
     nodes.Complex: lambda d, n, _: complex(n.real, n.imag),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -31,6 +32,7 @@ class Encoder:
         self._tables = tables
         self._seen: dict[int, int] = {}
         self._depth = 0
+        self._unfolded: dict[int, int] = {}
         self._alive: list[Any] = []  # an id() is only unique while its object lives
         tables.begin()
 
@@ -118,15 +120,21 @@ class Encoder:
     def _container(self, value: Any) -> nodes.Value:
         if isinstance(value, tuple) and hasattr(value, "_fields"):
             fields = [str(name) for name in value._fields]
-            return nodes.NamedTuple(
-                type(value).__name__[:200], fields, [self.add(item) for item in tuple.__iter__(value)]
-            )
+            return nodes.NamedTuple(type(value).__name__[:200], fields, self._hashed(tuple.__iter__(value), value))
         if isinstance(value, (tuple, frozenset)):
-            return nodes.Sequence(
-                "tuple" if isinstance(value, tuple) else "frozenset", [self.add(item) for item in value], 0
-            )
+            return nodes.Sequence("tuple" if isinstance(value, tuple) else "frozenset", self._hashed(value, value), 0)
         key, known = self._tables.key_of(value)
         return nodes.Same(key) if known else self._contents(value, key)
+
+    def _hashed(self, items: Iterable[Any], holder: Any) -> list[int]:
+        """Items that the receiver will hash, unless that would take it too long."""
+        indices = [self.add(item) for item in items]
+        unfolded = 1 + sum(self._unfolded.get(one) or _words(self.heap[one]) for one in indices)
+        if unfolded > nodes.MAX_UNFOLDED:
+            raise WireError(f"a value that unfolds to more than {nodes.MAX_UNFOLDED:,} parts is too large to cross")
+        if id(holder) in self._seen:
+            self._unfolded[self._seen[id(holder)]] = unfolded
+        return indices
 
     def _contents(self, value: Any, key: int) -> nodes.Value:
         if isinstance(value, np.ndarray):
@@ -136,8 +144,11 @@ class Encoder:
         if isinstance(value, dict):
             kind = next(name for name, one in _DICTS.items() if isinstance(value, one))
             pairs = items_of(value)
-            return nodes.Mapping(kind, [self.add(k) for k, _ in pairs], [self.add(v) for _, v in pairs], key)  # type: ignore[arg-type]
-        kind = "list" if isinstance(value, list) else "set" if isinstance(value, set) else "deque"
+            keys = self._hashed([k for k, _ in pairs], value)
+            return nodes.Mapping(kind, keys, [self.add(v) for _, v in pairs], key)  # type: ignore[arg-type]
+        if isinstance(value, set):
+            return nodes.Sequence("set", self._hashed(value, value), key)
+        kind = "list" if isinstance(value, list) else "deque"
         return nodes.Sequence(kind, [self.add(item) for item in value], key)  # type: ignore[arg-type]
 
     def _dataclass(self, value: Any, key: int) -> nodes.Value:
@@ -145,6 +156,12 @@ class Encoder:
         items = [self.add(one) for one in fields.values()]
         name, identity = type(value).__name__[:200], self._tables.id_of(value)
         return nodes.DataClass(name, list(fields), items, identity, callable(value), key)
+
+
+def _words(node: nodes.Value) -> int:
+    """Parts that a value counts as which holds no others."""
+    digits = node.digits if isinstance(node, nodes.BigInt) else node.text if isinstance(node, nodes.Exact) else ""
+    return 1 + len(digits) // nodes.DIGITS_A_PART
 
 
 def _atom(value: Any) -> nodes.Value:

@@ -15,6 +15,9 @@ from msgspec import Meta
 MAX_NODES = 500_000
 MAX_DEPTH = 100  # of one value in another; rebuilding takes six Python frames for each
 MAX_DIGITS = 100_000
+# Parts of what is hashed, each counted as often as it is held: a tuple that holds one tuple twice, which holds one twice and so
+# on, is small on the wire, and hashing it goes through 2**depth parts. A long number counts as many parts as it has words.
+MAX_UNFOLDED, DIGITS_A_PART = 10_000_000, 16
 
 Name = Annotated[str, Meta(max_length=200)]
 Index = Annotated[int, Meta(ge=0, lt=MAX_NODES)]
