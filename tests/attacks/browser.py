@@ -145,5 +145,7 @@ def rendered(notebooks: Sequence[str], template: str) -> str:
     }  # fmt: skip
     made, *more = [nbformat.reads(one, as_version=4) for one in notebooks]
     made.cells += [cell for one in more for cell in one.cells]
+    for number, cell in enumerate(made.cells):
+        cell.id = f"cell-{number}"
     html, _ = _exporter(template).from_notebook_node(made, resources=resources)
     return str(html)

@@ -27,9 +27,10 @@ A number is how many attacks of the family were seen to succeed.
 {here}
 ## Under `nbgrader autograde`
 
-The same notebooks in throw-away courses, behind walls, with the loopback device up. Families A6 and A7 have little to attack
-there: there is no examiner to speak to, and what a test calls with is not hidden from the process that it calls. The walls also
-keep some attacks on the machine from succeeding that succeed without them.
+The same notebooks in throw-away courses, one a family, behind walls, with the loopback device up. A6 has nothing to attack
+there, since there is no examiner to speak to; most of A7 waits for a call that never comes, since a test cell ends at its first
+assertion that fails. The walls keep some attacks on the machine from succeeding that succeed without them. What is of nobody is
+a file that was changed by an attack that left no mark in it.
 
 {there}
 ## Each attack
