@@ -5,6 +5,7 @@
 #   make test          the tests
 #   make test-system   the tests that need Chromium: every page is opened in it
 #   make attack        the attack corpus and a table of what succeeded; `make attack NBGRADER=1` runs nbgrader too: docs/attacks.md
+#   make fuzz          coverage-guided fuzzing of what reads a candidate's bytes, five minutes; `make fuzz SECONDS=36000`
 #   make test-newest   the tests with the newest JAX, also on Python 3.13 where there is one
 #   make test-long     big classes and big outputs, by hand: some ten minutes
 #   make lab           JupyterLab on this course
@@ -20,6 +21,8 @@ PYTEST_FLAGS ?= -n 2 --dist loadfile --no-loadscope-reorder
 # What depends on JAX; the rest is the same code on the same libraries.
 NEWEST_TESTS ?= tests/exam tests/kernels tests/course/test_answers.py tests/test_checks.py tests/test_compare.py
 UPGRADE ?=
+SECONDS ?= 300
+TARGET ?= messages
 
 # A setting of the caller's own shell must not reach into these environments.
 unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
@@ -38,7 +41,7 @@ compile = $(1)/bin/python -I -W ignore -m compileall -q -j 0 $(2) || :
 # Debian's Python may lack ensurepip: its own pip then installs into the environment from outside.
 pip = if [ -e $(1)/bin/pip ]; then $(1)/bin/python -I -m pip $(2); else "$(INTERPRETER)" -m pip --python $(1)/bin/python $(2); fi
 
-.PHONY: setup demo test test-long test-newest test-newest-3.13 lab lint lock clean test-system attack
+.PHONY: setup demo test test-long test-newest test-newest-3.13 lab lint lock clean test-system attack fuzz
 
 setup: .venv/.ready
 	@$(call compile,.venv,graders)
@@ -54,6 +57,10 @@ test-long: setup
 
 test-system: setup
 	.venv/bin/python -m pytest -m system
+
+fuzz: setup
+	@$(call pip,.venv,install -qq --no-build-isolation --editable '.[fuzz]')
+	.venv/bin/python tests/fuzz.py $(TARGET) -max_total_time=$(SECONDS)
 
 attack: setup
 	@.venv/bin/python tests/attacks $(if $(NBGRADER),--nbgrader) $(ONLY)
