@@ -1,6 +1,6 @@
 """Laws of forgery: what the attacks of the corpus gain under `nbgrader autograde` they do not gain here.
 
-The corpus stands in `corpus/`. All of it is graded by us as one class. A few of the attacks are graded by nbgrader as well, which
+The corpus stands in `corpus/` and is graded by us as one class. A few of the attacks are graded by nbgrader as well, which
 proves that the class can be attacked; `make attack NBGRADER=1` does that for all.
 """
 
@@ -23,7 +23,9 @@ from ours import Outcome
 from graders.kernels.nursery import best_level
 from graders.records import Status
 
-ATTACKS = corpus.read()
+# These keep a processor busy until their time is up, 17 s together: `make attack` grades them, these tests do not.
+BUSY = {"endless-program", "endless-questions", "many-nodes", "memory-of-the-examiner"}
+ATTACKS = [one for one in corpus.read() if one.name not in BUSY]
 BY_NAME = {one.name: one for one in ATTACKS}
 # What is graded by nbgrader in these tests too: the exercises in which it makes points there
 REAL = {
@@ -120,6 +122,14 @@ def test_no_attribute_leads_to_a_frame(outcome: Outcome) -> None:
     assert "Done(" not in told
 
 
+@pytest.mark.parametrize("name", ["written-answer", "own-cells"])
+def test_text_of_a_student_is_inert_in_notebooks(name: str, outcome: Outcome) -> None:
+    """No tag begins in what a student wrote between code cells, where formgrader would render it; the author's stays as it is."""
+    written = ["".join(one["source"]) for one in cells_of(outcome, name) if one["cell_type"] != "code"]
+    assert any("onerror" in one for one in written)
+    assert [one for one in written if "<img" in one or "](javascript" in one] == []
+
+
 SUCCESSES = {
     "files touched": "open('$COURSE/source/$MARK', 'w').close()",
     "network reached": "import socket; socket.create_connection(('127.0.0.1', $TCP)).sendall(b'$MARK')",
@@ -145,5 +155,6 @@ def test_every_attack_names_its_sign() -> None:
     """Each attack says what it tries and by which columns of the table its success would be seen."""
     assert [one.name for one in ATTACKS if not one.tries.strip() or not one.seen] == []
     assert len(ATTACKS) >= 60
+    assert {one.name for one in corpus.read()} - BY_NAME.keys() == BUSY
     families = {f"A{number}" for number in range(1, 11)}
     assert {one.family.partition("-")[0] for one in ATTACKS} == families
