@@ -139,7 +139,9 @@ def _furnish(spawn: Spawn, home: str, temporary: str) -> None:
     os.environ.clear()
     os.environ.update(kept, HOME=home, TMPDIR=temporary, IPYTHONDIR=f"{temporary}/.ipython", USER="candidate")
     os.environ.update(PATH="/usr/bin:/bin", LANG="C.UTF-8", LC_ALL="C.UTF-8")
-    os.environ.update(PIP_NO_INDEX="1", PIP_DISABLE_PIP_VERSION_CHECK="1")  # there is no network: do not try for a minute
+    os.environ.update(
+        PIP_NO_INDEX="1", PIP_DISABLE_PIP_VERSION_CHECK="1"
+    )  # there is no network: do not try for a minute
 
 
 def _write_files(spawn: Spawn) -> None:

@@ -13,6 +13,7 @@ import socketserver
 import sqlite3
 import sys
 import threading
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from graders.course.release import generate
 
 CANARY = "numbat"  # stands in all that is another's: home, environment, gradebook, another's answers
 VICTIM = "student-01"
+_HEARD_S = 0.5
 UNKNOWN = "wombat-unknown"  # a trace that does not say whose it is
 CONFIG = """\
 c = get_config()
@@ -118,7 +120,8 @@ class Bait:
             ear.server_close()
 
     def traces(self) -> dict[str, set[str]]:
-        """Marks by the sign that they are of."""
+        """Marks by the sign that they are of, once what was sent last has been heard."""
+        time.sleep(_HEARD_S)
         reached = set().union(*(ear.heard for ear in self._ears))  # type: ignore[attr-defined]
         return {"files touched": self._touched(), "network reached": reached, "survivors": _survivors()}
 
