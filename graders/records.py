@@ -90,6 +90,7 @@ class ExerciseResult(Record):
     `id` is the grade_id of the cell that carries the points. `score` is None until somebody, machine or person, has
     judged it. `reason` is a sentence for the student when something other than the checks decided the score.
     `answers` are the grade_ids of the answer cells that belong to this exercise, `answer` their text as handed in.
+    `seconds` are the wall seconds of those cells and of the test.
     """
 
     id: str
@@ -105,6 +106,7 @@ class ExerciseResult(Record):
     advice: str | None = None
     answers: tuple[str, ...] = ()
     answer: str = ""
+    seconds: float = 0.0
 
 
 class Receipt(Record):

@@ -120,6 +120,7 @@ class Judge:
             advice=None if lost or done else self._advice(here, mine, None if own else test, checks),
             answers=ids,
             answer=clean("\n\n".join(self.answers.get(id, "") for id in ids)),
+            seconds=round(sum(run.seconds for run in mine) + (test.seconds if test else 0.0), 3),
         )
 
     def _advice(

@@ -200,6 +200,14 @@ def test_an_answer_belongs_to_the_next_test():
     assert [one.answers for one in results] == [("a", "b"), ("a", "b"), ("c",)]
 
 
+def test_the_time_of_an_exercise_is_that_of_its_cells_and_its_test():
+    """Its own answer cells and its test count, the other cells do not."""
+    cells = (CellRun(0, "a", Ended.ok, seconds=0.25), CellRun(1, None, Ended.ok, seconds=9.0))
+    test = TestRun("a-test", Ended.ok, (raw("p"),), seconds=0.5)
+    assert judged(reference(raw("p")), test, cells=cells).seconds == 0.75
+    assert judged(reference(raw("p")), cells=cells).seconds == 0.25
+
+
 def test_written_answers_wait_for_a_person():
     """Written answers and tasks have no score and no status of their own; an empty one is not waited for."""
     book = assignment(cell(Role.written, "w", 3, released="YOUR ANSWER HERE"), cell(Role.task, "k", 2))
