@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from graders.commands import authoring, grading, machine
+from graders.commands import authoring, classes, grading, machine
 from graders.commands.terminal import err
 from graders.errors import GradersError
 
@@ -24,6 +24,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "grade": grading.grade,
     "regrade": grading.regrade,
     "feedback": grading.feedback,
+    "overview": classes.overview,
     "evidence": grading.evidence,
     "doctor": machine.doctor,
     "verify": grading.verify,
@@ -85,6 +86,8 @@ def _parser() -> argparse.ArgumentParser:
     regrade.add_argument("--apply", action="store_true", help="then grade those again and store it")
     feedback = commands.add_parser("feedback", help="feedback/STUDENT/A/*.html")
     feedback.add_argument("assignment", metavar="A")
+    overview = commands.add_parser("overview", help="one page for the class, for staff: autograded/A.html")
+    overview.add_argument("assignment", metavar="A")
     evidence = commands.add_parser("evidence", help="a student's portfolio: evidence/STUDENT/portfolio.html")
     evidence.add_argument("student", metavar="STUDENT")
     commands.add_parser("doctor", help="try each forbidden thing from inside and say which wall holds")

@@ -278,6 +278,7 @@ def test_calm_results_end_with_zero_and_a_table(course: Path, said: Said) -> Non
         (["evidence", "student-99"], ["'student-99'", "autograded", "student-01", "graders grade A"]),
         (["evidence", "../student-01"], ["'../student-01'", "cannot be the name of a folder"]),
         (["feedback", "ps2"], ["'ps2'", "Next step: graders grade ps2"]),
+        (["overview", "ps2"], ["'ps2'", "Next step: graders grade ps2"]),
         (["simulate", "ps1"], ["tests/answers/ps1", "no known answers"]),
         (["verify", "no-such-report.json"], ["no-such-report.json", "cannot be read", "autograded/"]),
         (["demo"], ["source/performance-02", "clone of this project's repository"]),
@@ -363,6 +364,20 @@ def test_feedback_shows_no_hidden_line(course: Path, said: Said) -> None:
     for page in pages.values():
         for line in ("HIDDEN TESTS", SECRET, "expect(double(", "-6", "assert five == 5", "SOLUTION"):
             assert line not in page
+
+
+def test_the_class_page_is_for_staff(course: Path, said: Said) -> None:
+    """One page beside the reports, none in what is returned; it names who needs a person, and no hidden value."""
+    assert said(course, "feedback", "ps1")[0] == 0
+    status, out, _ = said(course, "overview", "ps1")
+    page = (course / "autograded/ps1.html").read_text()
+    assert (status, str(course / "autograded/ps1.html") in out) == (0, True)
+    for told in ("not complete JSON", "Since it is so.", "Also below zero", "../feedback/student-02/ps1/ps1.html"):
+        assert told in page
+    assert SECRET not in page
+    returned = [path.read_text() for path in (course / "feedback").rglob("*.html")]
+    assert len(returned) == 4
+    assert not [one for one in returned if "for staff" in one]
 
 
 def test_doctor_says_what_holds(course: Path, said: Said) -> None:

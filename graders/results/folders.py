@@ -71,14 +71,14 @@ def replace_folder(target: Path, files: Mapping[str, bytes]) -> None:
     shutil.rmtree(target / ".old", ignore_errors=True)
 
 
-def write_file(path: Path, data: bytes) -> None:
+def write_file(path: Path, data: bytes, mode: int = 0o644) -> None:
     """Write a file so that a reader sees the old one or the new one, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        Path(name).chmod(0o644)
+        Path(name).chmod(mode)
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

@@ -7,13 +7,13 @@ import hashlib
 import json
 import re
 from decimal import Decimal
-from html.parser import HTMLParser
 from itertools import pairwise
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from page_reader import ALLOWED, HOSTILE, Page
 from result_samples import assignment, cell, failed, passed, performance_report
 
 from graders.coursework import Reference, Role
@@ -24,70 +24,6 @@ from graders.results.scoring import assemble_report
 from graders.runs import CellRun, Ended, Problem, RawCheck, Run, TestRun
 
 replace = msgspec.structs.replace
-VOID = {"meta", "link", "br", "hr", "img", "input"}
-ALLOWED = {
-    *[
-        "html",
-        "head",
-        "meta",
-        "title",
-        "style",
-        "body",
-        "a",
-        "header",
-        "p",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "main",
-        "section",
-        "span",
-        "div",
-        "ul",
-        "ol",
-        "li",
-        "table",
-        "thead",
-        "tbody",
-        "tr",
-        "th",
-        "td",
-    ],
-    *["svg", "rect", "article", "pre", "strong", "code", "dl", "dt", "dd", "footer"],
-}
-
-
-class Page(HTMLParser):
-    """A page as its elements, ids and text; it fails on what is not well nested."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.open: list[str] = []
-        self.text = ""
-        self.feed(html)
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        """Note an element."""
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        """Each end belongs to the last start."""
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        """Text outside the style sheet."""
-        if "style" not in self.open:
-            self.text += data
-
-    @property
-    def words(self) -> str:
-        """The text with single spaces."""
-        return " ".join(self.text.split())
 
 
 def with_answer(answer: str, **more: object):
@@ -133,19 +69,6 @@ def test_the_sample_hides_its_values_and_shows_its_hints():
     assert "SHOWN ONLY WHEN NOT PASSED" not in page
     for text in ("8 of 12 points", "The padding was counted", "Not passed, 0 of 1 point", "Passed, 1 point"):
         assert text in page
-
-
-HOSTILE = [
-    "<script>alert(1)</script>",
-    "</pre><script>alert(1)</script>",
-    "<iframe src=//x>",
-    "<svg onload=alert(1)>",
-    "<a href='javascript:alert(1)'>x</a>",
-    "{{ 7 * 7 }}{% include 'x' %}",
-    "$\\href{javascript:alert(1)}{x}$",
-    "--><!-- ]]>",
-    '" onmouseover="alert(1)',
-]
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -8,7 +8,7 @@ import pytest
 
 from graders.coursework import Assignment, ReleasedCell, Role
 from graders.records import ExerciseResult, Kind, Report, Status
-from graders.results.likeness import groups, own_part
+from graders.results.likeness import groups, own_part, together
 
 STUB = "def smooth(values, width):\n    # your work\n    raise NotImplementedError()"
 LOOP = '''\
@@ -98,7 +98,32 @@ def test_what_was_handed_out_and_what_is_short_is_no_sign(code: str) -> None:
     )
 
 
+def test_a_deep_program_is_compared_as_text() -> None:
+    """What is nested deeper than Python's own tools can follow stops nobody's comparison."""
+    deep = "total = " + " + ".join(["value"] * 20_000)
+    class_ = handed_in("student-01", deep), handed_in("student-02", deep), handed_in("student-03", LOOP)
+    assert alike(*class_) == [("smooth-test", ("student-01", "student-02"))]
+
+
 def test_small_groups_come_first() -> None:
     """What two students share stands above what many do."""
     many = [handed_in(f"student-{number:02d}", LOOP, ESSAY if number < 2 else "") for number in range(6)]
     assert [len(students) for _, students in alike(*many)] == [2, 6]
+
+
+def test_like_answers_are_marked_together() -> None:
+    """Answers that say nearly the same are one group, the largest first, and everybody is in exactly one."""
+    said = {
+        "student-01": "The zeros are counted in the mean.",
+        "student-02": "It divides by the number of all rows, so it is too small.",
+        "student-03": "the zeros  are counted in the mean",
+        "student-04": "A mask.",
+        "student-05": "The zeros were counted in the mean!",
+        "student-06": "It divides by the number of all rows so it is too small",
+    }
+    assert together(said) == (
+        ("student-01", "student-03", "student-05"),
+        ("student-02", "student-06"),
+        ("student-04",),
+    )
+    assert together({}) == ()
