@@ -63,7 +63,7 @@ def _plain(text: str) -> tuple[str, ...]:
     try:
         tree = _tree(text)
         if tree is not None:
-            return tuple(ast.unparse(_Plain(tree).visit(tree)).splitlines())
+            return tuple(ast.unparse(_without_names(tree)).splitlines())
     except RecursionError:
         pass  # such as a sum of thousands of terms: compared as text
     return tuple(" ".join(line.split()).casefold() for line in text.splitlines() if line.strip())
@@ -76,23 +76,24 @@ def _tree(text: str) -> ast.Module | None:
         return parse(text)
 
 
-class _Plain(ast.NodeTransformer):
+def _without_names(tree: ast.Module) -> ast.Module:
     """A program in which all its own variables and parameters are one, and without docstrings."""
+    nodes = list(ast.walk(tree))
+    own = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    own |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    for node in nodes:
+        if isinstance(node, ast.Name) and node.id in own:
+            node.id = "v"
+        elif isinstance(node, ast.arg):
+            node.arg = "v"
+        for name in ("body", "orelse", "finalbody"):
+            if isinstance(inner := getattr(node, name, None), list):
+                setattr(node, name, [one for one in inner if not _is_text(one)])
+    return tree
 
-    def __init__(self, tree: ast.Module) -> None:
-        nodes = list(ast.walk(tree))
-        self._own = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-        self._own |= {node.arg for node in nodes if isinstance(node, ast.arg)}
 
-    def visit_Name(self, node: ast.Name) -> ast.Name:
-        return ast.Name("v", node.ctx) if node.id in self._own else node
-
-    def visit_arg(self, node: ast.arg) -> ast.arg:
-        return ast.arg("v")
-
-    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
-        lone = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-        return None if lone else self.generic_visit(node)
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def together(texts: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
