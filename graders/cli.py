@@ -25,6 +25,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "regrade": grading.regrade,
     "feedback": grading.feedback,
     "overview": classes.overview,
+    "export": classes.export,
     "evidence": grading.evidence,
     "doctor": machine.doctor,
     "verify": grading.verify,
@@ -88,6 +89,10 @@ def _parser() -> argparse.ArgumentParser:
     feedback.add_argument("assignment", metavar="A")
     overview = commands.add_parser("overview", help="one page for the class, for staff: autograded/A.html")
     overview.add_argument("assignment", metavar="A")
+    export = commands.add_parser("export", help="scores as CSV or JSON, or as Canvas and Moodle import them")
+    export.add_argument("assignments", nargs="*", metavar="A", help="all, if none is named")
+    export.add_argument("--format", choices=("csv", "json", "canvas", "moodle"), required=True)
+    export.add_argument("--output", type=Path, metavar="FILE", help="instead of standard output")
     evidence = commands.add_parser("evidence", help="a student's portfolio: evidence/STUDENT/portfolio.html")
     evidence.add_argument("student", metavar="STUDENT")
     commands.add_parser("doctor", help="try each forbidden thing from inside and say which wall holds")

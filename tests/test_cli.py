@@ -279,6 +279,8 @@ def test_calm_results_end_with_zero_and_a_table(course: Path, said: Said) -> Non
         (["evidence", "../student-01"], ["'../student-01'", "cannot be the name of a folder"]),
         (["feedback", "ps2"], ["'ps2'", "Next step: graders grade ps2"]),
         (["overview", "ps2"], ["'ps2'", "Next step: graders grade ps2"]),
+        (["export", "--format", "csv", "ps3"], ["'ps3'", "ps1", "Next step: graders grade ps3"]),
+        (["export", "--format", "csv", "--output", "."], ["cannot be written", "Name another file"]),
         (["simulate", "ps1"], ["tests/answers/ps1", "no known answers"]),
         (["verify", "no-such-report.json"], ["no-such-report.json", "cannot be read", "autograded/"]),
         (["demo"], ["source/performance-02", "clone of this project's repository"]),
@@ -378,6 +380,28 @@ def test_the_class_page_is_for_staff(course: Path, said: Said) -> None:
     returned = [path.read_text() for path in (course / "feedback").rglob("*.html")]
     assert len(returned) == 4
     assert not [one for one in returned if "for staff" in one]
+
+
+def test_exports_have_the_scores_of_nbgrader(course: Path, said: Said) -> None:
+    """CSV, JSON, Canvas and Moodle: the score once it is judged, and blank, null or a dash where there is none."""
+    wanted = {"student-01": "5", "student-02": "3", "student-03": "", "student-04": "0"}
+    status, out, err = said(course, "export", "--format", "csv")
+    table = {row["student"]: row for row in csv.DictReader(out.splitlines()) if row["assignment"] == "ps1"}
+    assert (status, err, {student: row["score"] for student, row in table.items()}) == (0, "", wanted)
+    assert (table["student-02"]["exercises"], table["student-02"]["checkpoints"]) == ("1", "2")
+    data = {one["student"]: one["score"] for one in json.loads(said(course, "export", "--format", "json", "ps1")[1])}
+    assert data == SCORES
+    file = course / "scores" / "canvas.csv"
+    assert said(course, "export", "ps1", "--format", "canvas", "--output", str(file)) == (0, "", "")
+    canvas = {row["SIS Login ID"]: row["ps1"] for row in csv.DictReader(file.read_text().splitlines())}
+    # two answers wait for a person, so nothing is final yet
+    assert canvas == {"": "6", "student-01": "", "student-02": "", "student-03": "", "student-04": "0"}
+    assert file.stat().st_mode & 0o007 == 0
+    moodle = {
+        row["Username"]: row for row in csv.DictReader(said(course, "export", "--format", "moodle")[1].splitlines())
+    }
+    assert {student: row["ps1"] for student, row in moodle.items()} == dict.fromkeys(wanted, "-") | {"student-04": "0"}
+    assert moodle["student-01"]["ps1 status"] == "awaits_marking"
 
 
 def test_doctor_says_what_holds(course: Path, said: Said) -> None:

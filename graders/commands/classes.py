@@ -6,6 +6,7 @@ Comes in: parsed options. Goes out: text, files, an exit status. Must not: know 
 from __future__ import annotations
 
 import argparse
+import sys
 from datetime import UTC, datetime
 
 from graders import config
@@ -28,4 +29,32 @@ def overview(options: argparse.Namespace) -> int:
     made = overview.build(name, entries, alike, likeness.together)
     page = overviewpage.write(settings.course, made, datetime.now(UTC).isoformat(timespec="seconds"))
     out.print(f"The class page, for staff only: {page}", markup=False)
+    return 0
+
+
+def export(options: argparse.Namespace) -> int:
+    """The scores of a class, on stdout or in a file that other users of the machine may not read."""
+    from graders.results import classbook, exports
+    from graders.results.folders import write_file
+    from graders.run import grading
+
+    settings = config.load(options.course)
+    known = classbook.assignments(settings.course, settings.db_url)
+    classes = {}
+    for name in options.assignments or known:
+        reports = [report for report, _ in grading.stored(settings.course, name)]
+        if name not in known and not reports:
+            raise GradersError(
+                f"Nothing of {name!r} is graded in {settings.course}, and the gradebook does not know it. "
+                f"It knows: {', '.join(known) or 'nothing yet'}. Next step: graders grade {name}."
+            )
+        classes[name] = classbook.entries(settings.course, name, reports, settings.db_url)
+    text = exports.FORMATS[options.format](classes)
+    if options.output is None:
+        sys.stdout.write(text)
+        return 0
+    try:
+        write_file(options.output, text.encode("utf-8", "replace"), mode=0o640)
+    except OSError as error:
+        raise GradersError(f"{options.output} cannot be written: {error}. Name another file.") from error
     return 0

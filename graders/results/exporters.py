@@ -13,6 +13,7 @@ from typing import Any
 from nbgrader.plugins import ExportPlugin
 
 from graders.records import Status
+from graders.results.spreadsheet import inert
 from graders.results.standings import Standing, read_standings
 
 COLUMNS = (
@@ -58,10 +59,10 @@ def row(assignment: Any, student: Any, submission: Any, standing: Standing | Non
     cells: dict[str, object] = {
         "assignment": assignment.name,
         "duedate": assignment.duedate,
-        "student_id": student.id,
-        "last_name": student.last_name,
-        "first_name": student.first_name,
-        "email": student.email,
+        "student_id": inert(student.id),
+        "last_name": inert(student.last_name or ""),
+        "first_name": inert(student.first_name or ""),
+        "email": inert(student.email or ""),
         "max_score": assignment.max_score,
         "status": MISSING,
     }
@@ -69,7 +70,7 @@ def row(assignment: Any, student: Any, submission: Any, standing: Standing | Non
         cells["timestamp"] = submission.timestamp
         cells["status"] = Status.graded.value  # by nbgrader itself, before this course used graders
     if standing is not None:
-        cells["status"], cells["reason"] = standing.status, _inert(standing.reason or "")
+        cells["status"], cells["reason"] = standing.status, inert(standing.reason or "")
     if submission is not None and cells["status"] != Status.not_graded.value:
         penalty = submission.late_submission_penalty
         cells["raw_score"] = _tidy(submission.score)
@@ -81,8 +82,3 @@ def row(assignment: Any, student: Any, submission: Any, standing: Standing | Non
 def _tidy(score: float) -> float:
     """nbgrader adds binary fractions: 33.3 + 33.3 + 33.4 may end in …99999."""
     return round(score, 9)
-
-
-def _inert(text: str) -> str:
-    """A reason may quote a file name, and a spreadsheet runs what begins like a formula."""
-    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text

@@ -129,6 +129,15 @@ def test_the_students_work_comes_back_as_the_guides_say(story: dict[str, list[St
     with (world.course / "grades.csv").open(newline="") as stream:
         found = {row["student_id"]: (row["score"], row["status"]) for row in csv.DictReader(stream)}
     assert found == {"student-01": ("5.0", "graded"), "student-02": ("1.0", "graded")}
+    with (world.course / "scores.csv").open(newline="") as stream:
+        assert {row["student"]: (row["score"], row["waiting"]) for row in csv.DictReader(stream)} == {
+            "student-01": ("5", "0"),
+            "student-02": ("1", "0"),
+        }
+    for name, user in (("canvas", "SIS Login ID"), ("moodle", "Username")):
+        with (world.course / f"{name}.csv").open(newline="") as stream:
+            told = {row[user]: row["ps1"] for row in csv.DictReader(stream)}
+        assert (told["student-01"], told["student-02"]) == ("5", "1")
     pages = {name: (world.home / f"desk/to-return/{name}/ps1/ps1.html").read_text() for name in found}
     assert "divided by the number of all values" in pages["student-02"]
     assert "divided by the number of all values" not in pages["student-01"]
