@@ -3,29 +3,26 @@
 Comes in: a course folder and stored reports. Goes out: one `Entry` for each student of an assignment. Must not: write, round, need nbgrader
 to be imported, or let a missing score be 0.
 
-What counts is a person's mark before the machine's points, extra credit added and the penalty for being late taken off, as nbgrader
-sums it; only that the machine's points come from the report, where a third is not yet a binary fraction.
+What counts is what nbgrader sums, only that the machine's points come from the report, where a third is not yet a binary fraction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import msgspec
-from sqlalchemy import create_engine, inspect, text
+from sqlalchemy import text
 from sqlalchemy.engine import Connection
 
 from graders.records import ExerciseResult, Kind, Record, Report, Status
-from graders.results.gradebook import default_url
+from graders.results.markbook import marks_of, reading
+from graders.results.marks import NO_MARKS, Marks, marked
 from graders.results.points import ZERO
 from graders.results.report import earlier
 
 MISSING = "missing"
-_AWAITS = "awaits_marking"
 
 # What nbgrader 0.9 stores
 _PEOPLE = text("select id, last_name, first_name, email, lms_user_id from student order by id")
@@ -36,15 +33,9 @@ join (select id, max_score from grade_cells union all select id, max_score from 
 """
 _WORTH = text(f"select c.max_score as worth {_CELLS} where a.name = :assignment")
 _GRADES = text(
-    "select sa.student_id as student, n.name as notebook, b.name as cell, c.max_score as worth, g.auto_score as auto, "
-    f"g.manual_score as manual, g.extra_credit as extra {_CELLS} join grade g on g.cell_id = b.id "
-    "join submitted_notebook sn on sn.id = g.notebook_id join submitted_assignment sa on sa.id = sn.assignment_id "
-    "where a.name = :assignment"
-)
-_PENALTIES = text(
-    "select sa.student_id as student, sn.late_submission_penalty as penalty from assignment a "
-    "join submitted_assignment sa on sa.assignment_id = a.id join submitted_notebook sn on sn.assignment_id = sa.id "
-    "where a.name = :assignment and sn.late_submission_penalty is not null"
+    "select sa.student_id as student, n.name as notebook, b.name as cell, c.max_score as worth, g.auto_score as auto "
+    f"{_CELLS} join grade g on g.cell_id = b.id join submitted_notebook sn on sn.id = g.notebook_id "
+    "join submitted_assignment sa on sa.id = sn.assignment_id where a.name = :assignment"
 )
 
 
@@ -77,24 +68,24 @@ class Entry(Record):
 
 
 class _Book(Record):
-    """What the gradebook holds of one assignment; rows by student."""
+    """What the gradebook holds of one assignment: the course's list, the machine's results by student, and the points of all cells."""
 
     people: dict[str, Person] = msgspec.field(default_factory=dict)
-    grades: dict[str, dict[tuple[str, str], dict[str, Any]]] = msgspec.field(default_factory=dict)
-    penalties: dict[str, Decimal] = msgspec.field(default_factory=dict)
+    grades: dict[str, list[ExerciseResult]] = msgspec.field(default_factory=dict)
     worth: Decimal = ZERO
 
 
 def assignments(course: Path, db_url: str = "") -> list[str]:
     """Names of all assignments in the gradebook."""
-    with _reading(course, db_url) as connection:
+    with reading(course, db_url) as connection:
         return [] if connection is None else [str(row.name) for row in connection.execute(_ASSIGNMENTS)]
 
 
 def entries(course: Path, assignment: str, reports: Iterable[Report], db_url: str = "") -> tuple[Entry, ...]:
     """Everybody of the course's list and everybody who has a report, by id. `reports` are the latest ones."""
-    with _reading(course, db_url) as connection:
+    with reading(course, db_url) as connection:
         book = _Book() if connection is None else _read(connection, assignment)
+    marks = marks_of(course, assignment, db_url)
     latest = {one.student: one for one in reports}
     worth = book.worth or max((one.max_score for one in latest.values()), default=ZERO)
     found = []
@@ -102,101 +93,43 @@ def entries(course: Path, assignment: str, reports: Iterable[Report], db_url: st
         report = latest.get(student)
         lost = report is not None and report.status is Status.not_graded
         judged = earlier(course, student, assignment) if lost else report
-        found.append(_entry(book, Person(student), assignment, report, judged, worth))
+        if judged is None and student in book.grades:  # by nbgrader itself, before this course used graders
+            judged = Report(student, assignment, Status.graded, None, worth, tuple(book.grades[student]))
+        bare = Entry(book.people.get(student, Person(student)), assignment, MISSING, None, worth)
+        found.append(_entry(bare, report, judged, marks.get(student, NO_MARKS)))
     return tuple(found)
 
 
-def _entry(
-    book: _Book, unlisted: Person, assignment: str, latest: Report | None, judged: Report | None, worth: Decimal
-) -> Entry:
-    """`judged` is the report whose points stand; what nbgrader itself graded has none."""
-    student = unlisted.student
-    person = book.people.get(student, unlisted)
-    grades, penalty = book.grades.get(student, {}), book.penalties.get(student, ZERO)
+def _entry(bare: Entry, latest: Report | None, judged: Report | None, marks: Marks) -> Entry:
+    """`judged` is the report whose points stand, `bare` somebody who has handed in nothing."""
     reason = latest.reason if latest else None
-    if judged is None and grades:
-        judged = _graded_by_nbgrader(student, assignment, grades)
     if judged is None:
         status = latest.status.value if latest else MISSING
-        return Entry(person, assignment, status, None, worth, reason, None, latest)
-    if reason is not None:
-        reason = f"A later hand-in could not be graded: {reason}"
-    judged = counted(judged, grades, penalty)
-    return Entry(
-        person, assignment, judged.status.value, judged.score, judged.max_score, reason, judged, latest, penalty
-    )
-
-
-def counted(report: Report, grades: Mapping[tuple[str, str], Mapping[str, Any]], penalty: Decimal) -> Report:
-    """A report with the points that count: a person's before the machine's, extra credit added, the penalty taken off."""
-    exercises = tuple(_counted(one, grades.get((one.notebook, one.id), {})) for one in report.exercises)
-    waits = any(waiting(one) for one in exercises)
-    lost = any(one.score is None and not one.manual for one in exercises)
+        return msgspec.structs.replace(bare, status=status, reason=reason, latest=latest)
+    total = sum((one.score or ZERO for one in judged.exercises), ZERO)
+    judged = marked(msgspec.structs.replace(judged, score=total), marks)
     return msgspec.structs.replace(
-        report,
-        status=Status.partly_graded if lost else Status.graded,
-        score=max(ZERO, sum((one.score or ZERO for one in exercises), ZERO) - penalty),
-        exercises=exercises,
-        flags=tuple(flag for flag in report.flags if waits or flag.name != _AWAITS),
+        bare,
+        status=judged.status.value,
+        score=judged.score,
+        max_score=judged.max_score,
+        reason=reason and f"A later hand-in could not be graded: {reason}",
+        report=judged,
+        latest=latest,
+        penalty=marks.penalty,
     )
-
-
-def waiting(one: ExerciseResult) -> bool:
-    """Whether a person still has to read this answer, or to look where it went."""
-    return one.manual and one.score is None and (one.attempted or one.reason is not None)
-
-
-def _counted(one: ExerciseResult, grade: Mapping[str, Any]) -> ExerciseResult:
-    manual, extra = _points(grade.get("manual")), _points(grade.get("extra"))
-    if manual is None and not extra:
-        return one
-    score = one.score if manual is None else manual
-    return msgspec.structs.replace(one, score=(score or ZERO) + (extra or ZERO))
-
-
-def _graded_by_nbgrader(student: str, assignment: str, grades: Mapping[tuple[str, str], Mapping[str, Any]]) -> Report:
-    """A report of what stood in the gradebook before this course used graders; it knows no kinds and no outcomes."""
-    exercises = tuple(
-        ExerciseResult(
-            cell,
-            notebook,
-            Kind.exercise,
-            _points(grade["auto"]),
-            _points(grade["worth"]) or ZERO,
-            manual=grade["auto"] is None,
-        )
-        for (notebook, cell), grade in grades.items()
-    )
-    total = sum((one.max_score for one in exercises), ZERO)
-    return Report(student, assignment, Status.graded, None, total, exercises)
-
-
-@contextmanager
-def _reading(course: Path, db_url: str) -> Iterator[Connection | None]:
-    """nbgrader's gradebook, read; None when there is none yet."""
-    if not db_url and not (course / "gradebook.db").is_file():
-        yield None
-        return
-    engine = create_engine(db_url or default_url(course))
-    try:
-        with engine.connect() as connection:
-            yield connection if inspect(connection).has_table("grade") else None
-    finally:
-        engine.dispose()
 
 
 def _read(connection: Connection, assignment: str) -> _Book:
     asked = {"assignment": assignment}
     rows = connection.execute(_PEOPLE).all()
     people = {row[0]: Person(row[0], *(value or "" for value in row[1:])) for row in rows}
-    grades: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
+    grades: dict[str, list[ExerciseResult]] = {}
     for row in connection.execute(_GRADES, asked).mappings():
-        grades.setdefault(row["student"], {})[row["notebook"], row["cell"]] = dict(row)
-    lost: dict[str, Decimal] = {}
-    for row in connection.execute(_PENALTIES, asked).mappings():
-        lost[row["student"]] = lost.get(row["student"], ZERO) + (_points(row["penalty"]) or ZERO)
-    worth = [_points(row.worth) or ZERO for row in connection.execute(_WORTH, asked)]
-    return _Book(people, grades, lost, sum(worth, ZERO))
+        auto, worth = _points(row["auto"]), _points(row["worth"]) or ZERO
+        one = ExerciseResult(row["cell"], row["notebook"], Kind.exercise, auto, worth, manual=auto is None)
+        grades.setdefault(row["student"], []).append(one)
+    return _Book(people, grades, sum((_points(row.worth) or ZERO for row in connection.execute(_WORTH, asked)), ZERO))
 
 
 def _points(number: float | None) -> Decimal | None:

@@ -14,15 +14,15 @@ from decimal import Decimal
 import msgspec
 
 from graders.records import ExerciseResult, Status, to_json
-from graders.results.classbook import Entry, Person, waiting
+from graders.results.classbook import Entry, Person
 from graders.results.feedback import Share
+from graders.results.marks import AWAITS, waiting
 from graders.results.points import ZERO
 from graders.results.portfolio import by_kind
 from graders.results.spreadsheet import table
 
 Class = Mapping[str, Sequence[Entry]]  # by assignment
 Row = dict[str, str | Decimal | None]
-AWAITS = "awaits_marking"
 NO_GRADE = "-"
 
 KINDS = ("exercises", "checkpoints")

@@ -59,7 +59,7 @@ _PENALTIES = text(
 
 def marks_of(course: Path, assignment: str, db_url: str = "") -> dict[str, Marks]:
     """Everybody's marks for one assignment; empty when there is no gradebook yet."""
-    with _reading(course, db_url) as connection:
+    with reading(course, db_url) as connection:
         if connection is None:
             return {}
         return read_marks(connection, assignment, known=inspect(connection).has_table(ANSWERS.name))
@@ -67,7 +67,7 @@ def marks_of(course: Path, assignment: str, db_url: str = "") -> dict[str, Marks
 
 def may_be_late(course: Path, assignment: str, db_url: str = "") -> bool:
     """Whether a penalty may have to be computed: the assignment is due some day, or somebody has one from when it was."""
-    with _reading(course, db_url) as connection:
+    with reading(course, db_url) as connection:
         return connection is not None and bool(
             connection.execute(_DUE, {"assignment": assignment}).first()
             or connection.execute(_PENALTIES, {"assignment": assignment, "student": None}).first()
@@ -75,7 +75,7 @@ def may_be_late(course: Path, assignment: str, db_url: str = "") -> bool:
 
 
 @contextmanager
-def _reading(course: Path, db_url: str) -> Iterator[Connection | None]:
+def reading(course: Path, db_url: str) -> Iterator[Connection | None]:
     """nbgrader's gradebook, read; None when there is none yet."""
     if not db_url and not (course / "gradebook.db").is_file():
         yield None

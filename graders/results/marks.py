@@ -60,6 +60,11 @@ def changed(one: ExerciseResult, mark: Mark) -> bool:
     return mark.given and mark.answer is not None and _lines(mark.answer) != _lines(one.answer)
 
 
+def waiting(one: ExerciseResult) -> bool:
+    """Whether a person still has to read this answer, or to look where it went."""
+    return one.manual and one.score is None and (one.attempted or one.reason is not None)
+
+
 def marked(report: Report, marks: Marks) -> Report:
     """The report with the points that count: a person's before the machine's, extra credit added, the penalty taken off."""
     if report.status is Status.not_graded or (not marks.by_cell and not marks.penalty):
@@ -67,7 +72,7 @@ def marked(report: Report, marks: Marks) -> Report:
     exercises = tuple(_marked(one, of(one, marks)) for one in report.exercises)
     total = sum((one.score or ZERO for one in exercises), ZERO)
     lost = any(one.score is None and not one.manual for one in exercises)
-    flags = tuple(flag for flag in report.flags if flag.name != AWAITS or _waits(exercises))
+    flags = tuple(flag for flag in report.flags if flag.name != AWAITS or any(map(waiting, exercises)))
     return msgspec.structs.replace(
         report,
         status=Status.partly_graded if lost else Status.graded,
@@ -94,10 +99,6 @@ def _marked(one: ExerciseResult, mark: Mark) -> ExerciseResult:
         return one
     score = mark.score if mark.score is not None else one.score or ZERO
     return msgspec.structs.replace(one, score=score + mark.extra)
-
-
-def _waits(exercises: tuple[ExerciseResult, ...]) -> bool:
-    return any(one.manual and one.score is None and (one.attempted or one.reason) for one in exercises)
 
 
 def _flags(report: Report, marks: Marks) -> Iterator[Flag]:

@@ -12,16 +12,19 @@ from decimal import Decimal
 
 from graders.records import Record, Report, Status
 from graders.results import itemanalysis
-from graders.results.classbook import MISSING, Entry, waiting
+from graders.results.classbook import MISSING, Entry
 from graders.results.itemanalysis import ExerciseItem, Levels, Mistake
 from graders.results.likeness import Group
+from graders.results.marks import waiting
 from graders.results.points import ZERO
 
-# What a flag asks of a person; those of `Soon` can change a score, those of `Now` are no accident or a fault of ours
+# How urgent each flag is: first what is no accident, or a fault of ours
 NOW, SOON, LATER = "Look now", "May change a score", "For your information"
 _URGENCY = {
     NOW: ("protocol_broken", "examiner_lost", "broken_check", "marks_edited"),
     SOON: (
+        "marked_before_change",
+        "time_unknown",
         "answer_missing",
         "notebook_missing",
         "file_unreadable",
@@ -48,6 +51,9 @@ _URGENCY = {
         "archive_read",
         "file_renamed",
         "library_hidden",
+        "builtin_hidden",
+        "folder_changed",
+        "packages_installed",
         "examined_in_kernel",
     ),
 }
@@ -118,7 +124,7 @@ def build(
         exercises=itemanalysis.exercises(reports),
         outcomes=itemanalysis.outcomes(reports),
         mistakes=itemanalysis.mistakes(reports),
-        looks=looks([one.latest for one in entries if one.latest is not None]),
+        looks=looks(one for entry in entries for one in (entry.latest, entry.report) if one is not None),
         written=tuple(_written(reports, together)),
         alike=tuple(alike),
     )

@@ -255,6 +255,16 @@ def test_the_export_is_blank_where_there_is_no_score(course, reading):
         assert Decimal(rows[name]["score"]) == standing[name].score == Decimal(book.find_submission("ps1", name).score)
 
 
+def test_no_name_in_the_export_is_a_formula(course, reading):
+    """Whatever a student is called, a spreadsheet that opens the file computes nothing."""
+    reading().add_student("=1+1", first_name="+1", last_name="@SUM(A1)", email="-1")
+    nbgrader(course, "export")
+    with (course / "grades.csv").open(newline="") as file:
+        [row] = csv.DictReader(file)
+    names = [row[name] for name in ("student_id", "first_name", "last_name", "email")]
+    assert names == ["'=1+1", "'+1", "'@SUM(A1)", "'-1"]
+
+
 def test_the_export_takes_nbgraders_options(course):
     """Students and assignments can be chosen as with nbgrader's own exporter."""
     store(course, graded("student-01"), graded("student-02"))

@@ -148,6 +148,17 @@ def test_the_page_says_who_needs_a_person():
         assert text in words
 
 
+def test_a_flag_about_a_persons_mark_is_told_too():
+    """What was found when marks were put in stands beside what the examination found, each once."""
+    report = replace(performance_report(), flags=(Flag("older_release", "It is older."),))
+    changed = replace(report, flags=(*report.flags, Flag("marked_before_change", "It changed.")))
+    found = build("p", [replace(entry(report), report=changed)], (), together).looks
+    assert [(one.name, one.told) for one in found] == [
+        ("marked_before_change", (("student-01", "It changed."),)),
+        ("older_release", (("student-01", "It is older."),)),
+    ]
+
+
 def test_a_lost_exercise_is_told_with_its_reason():
     """Who lost an exercise to a fault of ours stands with those who could not be graded, and keeps the rest of the score."""
     report = performance_report()
