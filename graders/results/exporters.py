@@ -13,7 +13,7 @@ from typing import Any
 from nbgrader.plugins import ExportPlugin
 
 from graders.records import Status
-from graders.results.spreadsheet import inert
+from graders.results.spreadsheet import harmless
 from graders.results.standings import Standing, read_standings
 
 COLUMNS = (
@@ -59,10 +59,10 @@ def row(assignment: Any, student: Any, submission: Any, standing: Standing | Non
     cells: dict[str, object] = {
         "assignment": assignment.name,
         "duedate": assignment.duedate,
-        "student_id": inert(student.id),
-        "last_name": inert(student.last_name or ""),
-        "first_name": inert(student.first_name or ""),
-        "email": inert(student.email or ""),
+        "student_id": harmless(student.id),
+        "last_name": harmless(student.last_name or ""),
+        "first_name": harmless(student.first_name or ""),
+        "email": harmless(student.email or ""),
         "max_score": assignment.max_score,
         "status": MISSING,
     }
@@ -70,7 +70,7 @@ def row(assignment: Any, student: Any, submission: Any, standing: Standing | Non
         cells["timestamp"] = submission.timestamp
         cells["status"] = Status.graded.value  # by nbgrader itself, before this course used graders
     if standing is not None:
-        cells["status"], cells["reason"] = standing.status, inert(standing.reason or "")
+        cells["status"], cells["reason"] = standing.status, harmless(standing.reason or "")
     if submission is not None and cells["status"] != Status.not_graded.value:
         penalty = submission.late_submission_penalty
         cells["raw_score"] = _tidy(submission.score)

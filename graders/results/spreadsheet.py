@@ -16,7 +16,7 @@ _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")  # some begin a formula, and a lone carriage return begins a row
 
 
-def inert(text: str) -> str:
+def harmless(text: str) -> str:
     """One line of text that no spreadsheet runs: an apostrophe stands before what begins like a formula."""
     text = _CONTROLS.sub(" ", text)
     return f"'{text}" if text.lstrip().startswith(_FORMULA) else text
@@ -35,10 +35,10 @@ def table(
     blank = blank or {}
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([inert(name) for name in columns])
+    writer.writerow([harmless(name) for name in columns])
     for row in rows:
         cells = ((name, row.get(name)) for name in columns)
         writer.writerow(
-            [(inert(cell) if isinstance(cell, str) else exact(cell)) or blank.get(name, "") for name, cell in cells]
+            [(harmless(cell) if isinstance(cell, str) else exact(cell)) or blank.get(name, "") for name, cell in cells]
         )
     return file.getvalue()

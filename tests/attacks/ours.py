@@ -22,7 +22,7 @@ from corpus import Attack
 from graders import config
 from graders.kernels.nursery import best_level
 from graders.records import Report
-from graders.results import feedback, portfoliopage
+from graders.results import classbook, feedback, likeness, overview, overviewpage, portfoliopage
 from graders.results.portfolio import Portfolio, Work, as_json
 from graders.results.report import REPORT, json_line, read
 from graders.run import grading
@@ -140,7 +140,14 @@ def _data(course: Path, attack: Attack) -> list[str]:
 def _pages(course: Path, attack: Attack) -> dict[str, str]:
     """Every page of this project that shows something of this student."""
     report = report_of(course, attack.who())
-    return {"feedback": feedback.render(report), "portfolio": portfoliopage.render(_portfolio(report))}
+    stands = (report.status.value, report.score, report.max_score, report.reason, report, report)
+    entry = classbook.Entry(classbook.Person(report.student), report.assignment, *stands)
+    class_ = overview.build(report.assignment, (entry,), (), likeness.together)
+    return {
+        "feedback": feedback.render(report),
+        "portfolio": portfoliopage.render(_portfolio(report)),
+        "overview": overviewpage.render(class_, "2030-01-01T00:00:00+00:00", lambda student: None),
+    }
 
 
 def _portfolio(report: Report) -> Portfolio:

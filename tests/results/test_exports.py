@@ -19,7 +19,7 @@ from test_overview import entry, lost, missing, written
 from graders.records import Kind, Status
 from graders.results.classbook import Entry, Person
 from graders.results.exports import FORMATS, as_canvas, as_csv, as_json, as_moodle
-from graders.results.spreadsheet import exact, inert, table
+from graders.results.spreadsheet import exact, harmless, table
 
 replace = msgspec.structs.replace
 A = "performance-02"
@@ -172,4 +172,4 @@ def test_any_text_is_read_back(texts):
     """Commas, quotes and what not in a name stay in its cell, and a control in it becomes a space."""
     names = [f"c{number}" for number in range(len(texts))]
     [row] = rows(table(names, [dict(zip(names, texts, strict=True))]))
-    assert [row[name] for name in names] == [inert(text) for text in texts]
+    assert [row[name] for name in names] == [harmless(text) for text in texts]
