@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import copy
 import symtable
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +18,9 @@ from IPython.core.inputtransformer2 import TransformerManager
 
 def plain_python(source: str) -> str:
     """A cell without IPython's own syntax."""
-    return TransformerManager().transform_cell(source)
+    with warnings.catch_warnings():  # IPython's, of signs that Python does not take for an end of line
+        warnings.simplefilter("ignore")
+        return TransformerManager().transform_cell(source)
 
 
 def parse(source: str) -> ast.Module | None:

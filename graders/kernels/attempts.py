@@ -55,7 +55,8 @@ ATTEMPTS: dict[str, tuple[str, Callable[[Bait], str]]] = {
 
 def main(argument: dict[str, object], fds: list[int]) -> None:
     """Entry inside the walls: try one thing and say on fds[0] what came of it, as JSON. fds[1] is just held."""
-    bait = msgspec.structs.replace(msgspec.convert(argument["bait"], Bait), given=tuple(fds))
+    bait = msgspec.convert(argument["bait"], Bait)
+    bait = msgspec.structs.replace(bait, given=(*bait.given, *fds))
     birth.opened()
     try:
         done, detail = True, ATTEMPTS[str(argument["name"])][1](bait)

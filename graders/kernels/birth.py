@@ -20,7 +20,7 @@ from typing import NoReturn
 
 import msgspec
 
-from graders.kernels import newroot, stacks
+from graders.kernels import newroot, sandbox, stacks
 from graders.kernels.births import Refused, Spawn, Started, Walls
 
 _NICENESS = 5  # so that the warden gets to run beside a busy candidate
@@ -108,7 +108,7 @@ def _use_cache(spawn: Spawn) -> None:
     jax = sys.modules.get("jax")
     if jax is None or spawn.cache is None:
         return
-    inside = newroot.CACHE if spawn.isolation == "namespaces" else spawn.cache
+    inside = newroot.CACHE if spawn.isolation == "namespaces" else sandbox.HELD_CACHE
     jax.config.update("jax_compilation_cache_dir", inside)
     # a read-only cache is not even tried: to serialise a program takes as long as to look for it
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0 if spawn.cache_writable else _NEVER_S)

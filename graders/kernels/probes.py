@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from graders.kernels import newroot
+from graders.kernels import newroot, sandbox
 from graders.kernels.attempts import ATTEMPTS
 from graders.kernels.births import Exit, Limits, Spawn, task_limit
 from graders.kernels.nursery import Zygote
@@ -54,13 +54,13 @@ def doctor(level: str) -> tuple[Probe, ...]:
 
 
 def _probe(zygote: Zygote, level: str, name: str, bait: Bait) -> Probe:
-    inside = newroot.CACHE if level == "namespaces" else bait.cache
+    inside, given = (newroot.CACHE, ()) if level == "namespaces" else (sandbox.HELD_CACHE, (sandbox.CACHE_FD,))
     spawn = Spawn(
         entry="graders.kernels.attempts:main",
         isolation=level,
         limits=_LIMITS,
         cache=bait.cache,
-        argument={"name": name, "bait": msgspec.to_builtins(msgspec.structs.replace(bait, cache=inside))},
+        argument={"name": name, "bait": msgspec.to_builtins(msgspec.structs.replace(bait, cache=inside, given=given))},
     )
     answer, theirs = os.pipe()
     alive, held_inside = os.pipe()

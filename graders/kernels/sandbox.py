@@ -22,6 +22,8 @@ from graders.kernels.births import Limits, Spawn, Walls, data_limit, task_limit
 _OPEN_FILES = 256  # a kernel has 60; full sockets are memory of the kernel, 200 kB each
 # Here the count is the user's, other candidates included: it only keeps a fork bomb finite until the warden sees it.
 _OTHERS = 4096
+CACHE_FD = 250  # out of the way of those that a birth is given
+HELD_CACHE = f"/proc/self/fd/{CACHE_FD}"  # the cache at the `process` level
 _MAY_READ_ALL = 2  # CAP_DAC_READ_SEARCH
 _KEEPCAPS = 8
 _READABLE = ("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu", "/etc/ld.so.cache",
@@ -76,6 +78,8 @@ def enter_namespaces(spawn: Spawn, privileged: bool) -> Walls:
 def enter_process_level(spawn: Spawn, private: str) -> Walls:
     """Put up the `process` level around this process; `private` is an empty folder that it may write."""
     home, temporary = f"{private}/home", f"{private}/tmp"
+    if spawn.cache:
+        _hold_cache(spawn.cache)
     reach_all = _drop_user() if os.geteuid() == 0 else False
     syscalls.die_with_parent(signal.SIGKILL)
     Path(home).mkdir(0o700)
@@ -95,8 +99,15 @@ def _allowed(spawn: Spawn, private: str) -> tuple[list[str], list[str]]:
     read = [*newroot.interpreter_folders(), *newroot.system_folders(), *_READABLE]
     write = [private, "/dev/null"]
     if spawn.cache:
-        (write if spawn.cache_writable else read).append(spawn.cache)
+        (write if spawn.cache_writable else read).append(HELD_CACHE)
     return read, write
+
+
+def _hold_cache(folder: str) -> None:
+    """Open the cache while this is still who may: a course often lies in a folder that nobody else may enter."""
+    found = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+    os.dup2(found, CACHE_FD)
+    os.close(found)
 
 
 def _become_nobody() -> None:

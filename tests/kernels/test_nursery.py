@@ -13,6 +13,7 @@ from kernel_pipes import FOLDER, Pipe
 
 from graders.errors import InfrastructureError
 from graders.kernels.nursery import Child, Limits, Nursery, Spawn, Zygote
+from graders.kernels.sandbox import HELD_CACHE
 
 
 def zombies() -> int:
@@ -197,7 +198,7 @@ def test_cache_is_read_only_unless_told(zygote: Zygote, level: str, tmp_path: Pa
     cache = tmp_path / "cache"
     cache.mkdir()
     cache.chmod(0o777)
-    place = None if level == "namespaces" else str(cache)
+    place = None if level == "namespaces" else HELD_CACHE
     for writable, wanted in ((False, {b"OSError", b"PermissionError"}), (True, {b"written"})):
         pipe = Pipe()
         spawn = Spawn(
