@@ -19,7 +19,7 @@ PYTHON ?= python3
 INTERPRETER = $(PYTHON)
 PYTEST_FLAGS ?= -n 2 --dist loadfile --no-loadscope-reorder
 # What depends on JAX; the rest is the same code on the same libraries.
-NEWEST_TESTS ?= tests/exam tests/kernels tests/course/test_answers.py tests/test_checks.py tests/test_compare.py
+NEWEST_TESTS ?= tests/exam tests/kernels tests/course/test_answers.py tests/results/test_jaxerrors.py tests/test_checks.py tests/test_compare.py
 UPGRADE ?=
 SECONDS ?= 300
 TARGET ?= messages

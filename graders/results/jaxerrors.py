@@ -106,7 +106,7 @@ RULES = [
     (("TypeError",), "Shapes must be 1D sequences of concrete values", DYNAMIC_SHAPE),
     (
         ("ValueError", "TypeError"),
-        r"(?i)incompatible shapes|shapes? .*(mismatch|not aligned|must be equal)|could not be broadcast"
+        r"(?i)incompatible (shapes|types for broadcasting)|shapes? .*(mismatch|not aligned|must be equal)|could not be broadcast"
         r"|mismatch in its core dimension|must have the same shape|different numbers of dimensions"
         r"|cannot (broadcast|reshape|concatenate arrays with shapes)|requires contracting dimensions"
         r"|inconsistent sizes for array axes|Size of label '.*' for operand",
