@@ -62,6 +62,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--course", type=Path, default=Path(), metavar="DIR", help="the course folder (default: here)")
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
     commands = parser.add_subparsers(dest="command", required=True)
+    _add_authoring(commands)
+    _add_grading(commands)
+    _add_machine(commands)
+    return parser
+
+
+def _add_authoring(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     release = commands.add_parser("release", help="source/ -> release/ and the gradebook")
     release.add_argument("assignments", nargs="+", metavar="A")
     release.add_argument("--force-gate", metavar="REASON", help="release what the gate refuses; the reason is logged")
@@ -74,16 +81,17 @@ def _parser() -> argparse.ArgumentParser:
     simulate.add_argument("assignment", metavar="A")
     simulate.add_argument("--students", type=int, default=24, metavar="N")
     simulate.add_argument("--seed", type=int, default=0, metavar="S")
+
+
+def _add_grading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     grade = commands.add_parser("grade", help="examine submissions and store their scores")
-    grade.add_argument("assignment", metavar="A")
-    grade.add_argument("--student", action="append", metavar="ID", help="this student only; may be repeated")
-    grade.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
+    regrade = commands.add_parser("regrade", help="examine again and show who would change and why")
+    for command in (grade, regrade):
+        command.add_argument("assignment", metavar="A")
+        command.add_argument("--student", action="append", metavar="ID", help="this student only; may be repeated")
+        command.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
     grade.add_argument("--again", action="store_true", help="also what is graded and unchanged")
     grade.add_argument("--json", action="store_true", help="one object a line on stdout, nothing else")
-    regrade = commands.add_parser("regrade", help="examine again and show who would change and why")
-    regrade.add_argument("assignment", metavar="A")
-    regrade.add_argument("--student", action="append", metavar="ID", help="this student only; may be repeated")
-    regrade.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
     regrade.add_argument("--apply", action="store_true", help="then grade those again and store it")
     feedback = commands.add_parser("feedback", help="feedback/STUDENT/A/*.html")
     feedback.add_argument("assignment", metavar="A")
@@ -95,6 +103,9 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("--output", type=Path, metavar="FILE", help="instead of standard output")
     evidence = commands.add_parser("evidence", help="a student's portfolio: evidence/STUDENT/portfolio.html")
     evidence.add_argument("student", metavar="STUDENT")
+
+
+def _add_machine(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     commands.add_parser("doctor", help="try each forbidden thing from inside and say which wall holds")
     verify = commands.add_parser("verify", help="check a report against its signature, or an execution record")
     verify.add_argument("file", type=Path, metavar="FILE")
@@ -103,7 +114,6 @@ def _parser() -> argparse.ArgumentParser:
         "--students", type=int, default=54, metavar="N", help="of which a quarter is hostile and left out"
     )
     commands.add_parser("demo", help="a class of 24 on performance-02, simulated and graded")
-    return parser
 
 
 if __name__ == "__main__":

@@ -40,19 +40,18 @@ class Blame:
         """Whether a new candidate does without this cell."""
         return step.position in self._killers | self._hung
 
-    def against(self, step: Step) -> Step:
-        """Blame this cell."""
+    def against(self, step: Step) -> None:
+        """Blame this cell: no other candidate runs it."""
         self._killers.add(step.position)
-        return step
 
     def at(self, step: Step, before: Sequence[Step], dies: Dies) -> Step:
         """The cell that killed the candidate while `step` ran. A cell of the instructor does not kill."""
         students = self._students(before)
         if not step.author and (not students or dies([step], 0.0)):
-            return self.against(step)
+            return step
         if step.role is Role.test:
-            return self.late(before, dies) or self.against(step)
-        return self.late(before, dies, step) or self.against(students[-1] if step.author and students else step)
+            return self.late(before, dies) or step
+        return self.late(before, dies, step) or (students[-1] if step.author and students else step)
 
     def late(self, before: Sequence[Step], dies: Dies, during: Step | None = None) -> Step | None:
         """The cell among `before` that kills a while after it ended, or the next cell (`during`); None when none does.
@@ -65,7 +64,7 @@ class Blame:
             return None
         for one in students[::-1][:_MOST_TRIED]:
             if dies([one, *then], ago[one.position]):
-                return self.against(one)
+                return one
         return None
 
     def _students(self, steps: Sequence[Step]) -> list[Step]:

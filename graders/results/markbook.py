@@ -15,12 +15,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Column, MetaData, String, Table, Text, create_engine, delete, insert, inspect, select, text
+from sqlalchemy import Column, MetaData, String, Table, Text, delete, insert, inspect, select, text
 from sqlalchemy.engine import Connection
 
 from graders.records import Report
-from graders.results.marks import ZERO, Mark, Marks
-from graders.results.standings import default_url
+from graders.results.marks import ZERO, Mark, Marks, of
+from graders.results.standings import opened
 
 ANSWERS = Table(
     "graders_answers",
@@ -77,15 +77,12 @@ def may_be_late(course: Path, assignment: str, db_url: str = "") -> bool:
 @contextmanager
 def reading(course: Path, db_url: str) -> Iterator[Connection | None]:
     """nbgrader's gradebook, read; None when there is none yet."""
-    if not db_url and not (course / "gradebook.db").is_file():
-        yield None
-        return
-    engine = create_engine(db_url or default_url(course))
-    try:
+    with opened(course, db_url) as engine:
+        if engine is None:
+            yield None
+            return
         with engine.connect() as connection:
             yield connection if inspect(connection).has_table("grade") else None
-    finally:
-        engine.dispose()
 
 
 def read_marks(
@@ -119,7 +116,7 @@ def remember(connection: Connection, report: Report, marks: Marks) -> None:
     """Note the answers of a report, and for each mark the answer that it was given for. `marks` are those of before."""
     for one in report.exercises:
         key = {"student": report.student, "assignment": report.assignment, "notebook": one.notebook, "cell": one.id}
-        mark = marks.by_cell.get((one.notebook, one.id), Mark())
+        mark = of(one, marks)
         row: dict[str, str | None] = {**key, "answer": one.answer.encode("utf-8", "replace").decode()}
         if mark.given:
             row |= {"mark": _text(mark), "marked_answer": mark.answer}

@@ -7,6 +7,8 @@ to be imported.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -51,12 +53,19 @@ def default_url(course: Path) -> str:
 
 def statuses(course: Path, db_url: str = "") -> list[Standing]:
     """Every row of `graders_status`, by assignment and student; an empty list when there is no gradebook yet."""
-    url = db_url or default_url(course)
+    with opened(course, db_url) as engine:
+        return read_standings(engine) if engine is not None else []
+
+
+@contextmanager
+def opened(course: Path, db_url: str) -> Iterator[Engine | None]:
+    """The gradebook of a course; None when there is none yet."""
     if not db_url and not (course / "gradebook.db").is_file():
-        return []
-    engine = create_engine(url)
+        yield None
+        return
+    engine = create_engine(db_url or default_url(course))
     try:
-        return read_standings(engine)
+        yield engine
     finally:
         engine.dispose()
 
