@@ -131,16 +131,18 @@ class Kernel:
         identity = sent["header"]["msg_id"]
         done, problem = self._collect(identity, outputs, start + timeout_s)
         ended, stack = Ended.error if problem else Ended.ok, ""
-        if not done and self.exit() is None:
+        exit = self.exit()
+        if exit is not None:  # also when it answered before: it was seen dead, and somebody did that
+            ended = died(exit)
+        elif not done:
             ended, stack = Ended.timeout, self.stack()
             self._child.interrupt()
             done, _ = self._collect(identity, outputs, time.monotonic() + _GRACE_S)
             if not done:
                 self._child.kill()
                 self._child.wait(10)
-        elif not done:
-            ended = died(self.exit())
-        return CellEnd(ended, outputs.items(), problem, time.monotonic() - start, self.exit() is None, stack)
+            exit = self.exit()
+        return CellEnd(ended, outputs.items(), problem, time.monotonic() - start, exit is None, stack)
 
     def stack(self) -> str:
         """What the kernel is doing now, as it says itself; empty when it does not."""

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -18,6 +19,7 @@ from graders.coursework import ReleasedCell
 from graders.exam.pair import Conditions
 from graders.exam.plan import seal
 from graders.exam.session import examine
+from graders.kernels.client import Kernel
 from graders.kernels.nursery import Limits, Zygote, best_level
 from graders.records import Outcome
 from graders.run import pipeline
@@ -327,6 +329,23 @@ def test_what_kills_a_while_later_costs_its_own_exercise(run: Examine, name: str
     assert {"before", "lazy", "slow", "last"} <= passed(found)
     assert cell_of(found, name).ended is Ended.died
     assert all(cell.reason is None for cell in found.cells if cell.id != name)
+
+
+def test_a_candidate_that_ends_right_after_its_answer_died(run: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that is gone when its answer is read is a death, told at the cell that caused it."""
+    collect = Kernel._collect
+
+    def late(kernel: Kernel, *args: Any) -> Any:
+        found = collect(kernel, *args)
+        kernel.exit(0.5)
+        return found
+
+    monkeypatch.setattr(Kernel, "_collect", late)
+    stop = "import asyncio\nasyncio.get_event_loop().stop()\nstop = 1"
+    found = run(exercises("before", "stop", "last"), right("before", "last") | {"stop": stop})
+    assert {"before", "last"} <= passed(found)
+    assert [cell_of(found, id).ended for id in ("before", "stop", "last")] == [Ended.ok, Ended.died, Ended.ok]
+    assert cell_of(found, "stop").reason
 
 
 def test_a_death_while_cells_are_run_again_is_told_at_its_cell(run: Examine) -> None:
