@@ -25,6 +25,7 @@ OWNERS = {
     "IPython": ("kernels/kernel.py", "exam/bindings.py"),  # one is IPython's shell, the other reads its cell syntax
     "cryptography": ("results/receipts.py",),
     "distributed": ("run/executors.py",),
+    "filelock": ("run/locks.py",),
     "flatbuffers": (),  # jax.export needs it at run time
     "ipykernel": ("kernels/kernel.py", "kernels/zygote.py", "exam/capped.py"),  # kernel, its warm-up, its output stream
     "jax": ("exam/", "kernels/warm.py"),  # the examination speaks it; the zygote traces with it before the first fork
@@ -55,6 +56,7 @@ OWNERS = {
         "results/exporters.py",
         "results/lateness.py",
     ),  # Jupyter's classes
+    "watchfiles": ("run/watch.py",),
     "zmq": ("kernels/kernel.py", "kernels/client.py"),  # the two ends of one socket
 }
 
