@@ -5,7 +5,7 @@
 #   make test          the tests
 #   make test-system   the tests that need Chromium: every page is opened in it
 #   make attack        the attack corpus and a table of what succeeded; `make attack NBGRADER=1` runs nbgrader too: docs/attacks.md
-#   make fuzz          coverage-guided fuzzing of what reads a candidate's bytes, five minutes; `make fuzz SECONDS=36000`
+#   make fuzz          coverage-guided fuzzing of what reads a candidate's bytes, five minutes; `make fuzz TARGET=programs SECONDS=36000`
 #   make test-newest   the tests with the newest JAX, also on Python 3.13 where there is one
 #   make test-long     big classes and big outputs, by hand: some ten minutes
 #   make lab           JupyterLab on this course
