@@ -25,7 +25,7 @@ PACKAGE = ROOT / "graders"
 OWNERS = {
     "IPython": ("kernels/kernel.py", "exam/bindings.py"),  # one is IPython's shell, the other reads its cell syntax
     "cryptography": ("results/receipts.py",),
-    "distributed": ("run/executors.py",),
+    "distributed": ("run/cluster.py",),
     "filelock": ("run/locks.py",),
     "flatbuffers": (),  # jax.export needs it at run time
     "ipykernel": ("kernels/kernel.py", "kernels/zygote.py", "exam/capped.py"),  # kernel, its warm-up, its output stream

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import multiprocessing
 import os
 import signal
@@ -11,65 +10,28 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures.process import BrokenProcessPool
-from decimal import Decimal
 from pathlib import Path
 
 import msgspec
+import one_exercise
 import pytest
+from one_exercise import SLEEP, job
+from processes import alive, below
 
-from graders.coursework import Assignment, Reference, ReleasedCell, Role
-from graders.exam.pair import Conditions
-from graders.kernels.nursery import Limits, best_level
 from graders.records import Status
 from graders.run import executors
 from graders.run.pipeline import Course, Job
-
-SLEEP = "import time\ntime.sleep(1)\na = 1"
 
 
 @pytest.fixture(scope="module")
 def course() -> Course:
     """One exercise worth three points."""
-    cells = (
-        ReleasedCell("lesson", 0, "a", Role.answer, "code", "a = 1", "a = 0"),
-        ReleasedCell("lesson", 1, "a-test", Role.test, "code", "assert a == 1", "assert a == 1", Decimal(3)),
-    )
-    assignment = Assignment("lesson", {"lesson": cells}, {}, "0" * 64)
-    conditions = Conditions(best_level(), Limits(), cell_timeout_s=20.0, submission_timeout_s=60.0, output_bytes=20_000)
-    return Course(assignment, Reference(assignment.sha256, {}), conditions)
-
-
-def job(student: str, answer: str) -> Job:
-    """A submission of this answer."""
-    cells = [
-        {"cell_type": "code", "source": answer, "metadata": {"nbgrader": {"grade_id": "a", "solution": True}}},
-        {"cell_type": "code", "source": "", "metadata": {"nbgrader": {"grade_id": "a-test", "grade": True}}},
-    ]
-    notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}
-    return Job(student, {"lesson.ipynb": json.dumps(notebook).encode()}, (), "1" * 64)
+    return one_exercise.course()
 
 
 def jobs(count: int) -> list[Job]:
     """Right answers that take a second each."""
     return [job(f"student-{number:02d}", SLEEP) for number in range(count)]
-
-
-def below(pid: int) -> set[int]:
-    """Every process that descends from this one."""
-    found: set[int] = set()
-    with contextlib.suppress(OSError):  # it has just ended
-        for children in Path(f"/proc/{pid}/task").glob("*/children"):
-            for child in map(int, children.read_text().split()):
-                found |= {child} | below(child)
-    return found
-
-
-def alive(pid: int) -> bool:
-    """Whether this process still runs."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def born() -> set[int]:
