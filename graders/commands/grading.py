@@ -14,6 +14,8 @@ from graders import config
 from graders.commands.terminal import err, out, print_changes, print_reports, progress
 from graders.errors import GradersError
 from graders.records import Report, Status
+from graders.results import journal
+from graders.results.shifts import Change
 
 _CALM = {"not_attempted", "packages_installed", "folder_changed", "builtin_hidden"}  # flags that need nobody
 
@@ -78,19 +80,15 @@ def regrade(options: argparse.Namespace) -> int:
     settings = config.load(options.course)
     who = _chosen(settings, options.assignment, options.student)
     course = grading.prepare(settings, options.assignment)
+    found: list[Change] = []
     with err.status(f"{options.assignment}: examining {len(who)} submissions again …"):
-        found = sorted(regrading.changes(settings, course, who, options.jobs), key=lambda one: one.before.student)
-    if not found:
-        out.print("Nobody's points or status would change.")
-        return 0
+        regrading.regrade(settings, course, who, options.jobs, options.apply, found.extend)
     print_changes(found)
-    if options.apply:
-        changed = [one.before.student for one in found]
-        grade_class(settings, options.assignment, changed, options.jobs, again=True, json=False)
-        out.print(f"{len(found)} submissions were graded again and stored.")
-    else:
+    if options.apply and found:
+        out.print(f"{len(found)} new results were stored. The old ones stand in {settings.course / journal.JOURNAL}.")
+    elif found:
         out.print(f"Nothing was stored. Next step: graders regrade {options.assignment} --apply", markup=False)
-    return 1
+    return int(bool(found))
 
 
 def _chosen(settings: config.Settings, assignment: str, chosen: Sequence[str] | None) -> Sequence[str]:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Collection, Iterator
-from itertools import chain
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
 from graders.config import Settings
@@ -19,14 +18,15 @@ from graders.course.reference import establish, known, with_caches
 from graders.coursework import Assignment
 from graders.errors import CourseError, VerifyError
 from graders.records import Flag, Report, Status
-from graders.results import receipts, report
-from graders.results.folders import folder, handed_in, subfolders, write_file
+from graders.results import journal, receipts, report, shifts
+from graders.results.folders import folder, handed_in, mend_folder, subfolders, write_file
 from graders.results.marks import NO_MARKS, Marks, difference, marked
-from graders.run import executors, pipeline
+from graders.run import executors, locks, pipeline
 from graders.run.bookkeeping import Bookkeeper
-from graders.run.pipeline import Course, Job
+from graders.run.pipeline import Course, Graded, Job
 
 DIFFERENCE = "answer-changed.diff"
+_LOOKS = 5
 
 
 def students(course: Path, assignment: str) -> list[str]:
@@ -53,7 +53,7 @@ def prepare(settings: Settings, name: str, isolation: str | None = None) -> Cour
     conditions = pipeline.conditions_of(settings, name, isolation)
     reference = known(settings.course, assignment)
     if reference is None:
-        with pipeline.new_zygote() as zygote:
+        with locks.holding(settings.course, name, "prepare"), pipeline.new_zygote() as zygote:
             reference = establish(settings.course, assignment, conditions, zygote)
     return Course(assignment, reference, with_caches(conditions, settings.course, assignment), settings.examine)
 
@@ -68,45 +68,103 @@ def grade_class(
 ) -> None:
     """Grade the submissions of `chosen` students and store each. `done` is told every report, new or unchanged.
 
-    What is unchanged is not run again; what it loses for being late is computed anew, since due dates and extensions change.
-
     Raises:
+        BusyError: another process has this assignment in its hands.
         IsolationError: the walls that the course demands cannot be had; nothing is graded.
     """
-    from graders.results import markbook  # with SQLAlchemy, 0.3 s
+    with (
+        locks.holding(settings.course, course.assignment.name, "grade"),
+        Desk(settings, course, max(1, min(workers, len(chosen)))) as desk,
+    ):
+        desk.grade(chosen, again, done)
 
-    name = course.assignment.name
 
-    @functools.cache
-    def given() -> dict[str, Marks]:
-        return markbook.marks_of(settings.course, name, settings.db_url)
+class Desk:
+    """A context manager: workers and the gradebook's writer, who stay warm from one call to the next.
 
-    def told(one: Report, marks: Marks) -> None:
-        done(_told(settings.course, one, marks))
+    Whoever calls holds the assignment's lock. `act` is the command in whose name scores change.
+    """
 
-    with Bookkeeper(settings) as book:
-        may_be_late = markbook.may_be_late(settings.course, name, settings.db_url)
+    def __init__(self, settings: Settings, course: Course, workers: int, act: str = "grade") -> None:
+        self.course = course
+        self._settings, self._act, self._opened = settings, act, False
+        self._workers, self._book = executors.Workers(course, workers), Bookkeeper(settings)
 
-        def changed() -> Iterator[Job]:
-            for student in chosen:  # read one by one: all submissions together need not fit into memory
-                job = read_job(settings.course, student, course.assignment)
-                kept = None if again else unchanged(settings.course, job, course)
-                if kept is None:
-                    yield job
-                elif may_be_late:
-                    book.charge(kept, told)
-                else:
-                    told(kept, given().get(student, NO_MARKS))
+    def grade(self, chosen: Iterable[str | None], again: bool, done: Callable[[Report], None]) -> None:
+        """Grade the submissions of `chosen` students and store each; a None among them says that there is nobody just now.
 
-        jobs = changed()
-        if (first := next(jobs, None)) is None:
-            return
-        book.open()
-        receipts.publish(settings.course)
-        for graded in executors.local(chain([first], jobs), course, max(1, min(workers, len(chosen)))):
-            found = report.standing(graded.report, _earlier(settings.course, graded.report))
-            report.write(settings.course, found, graded.notebooks, receipts.sign)
-            book.store(found, told)
+        What is unchanged is not run again; what it loses for being late is computed anew, since due dates and extensions change.
+        """
+        self.keep(self._workers.grade(self._changed(chosen, again, done)), done)
+
+    def examine(self, students: Iterable[str]) -> Iterator[Graded]:
+        """Grade and store nothing."""
+        assignment = self.course.assignment
+        return self._workers.grade(read_job(self._settings.course, one, assignment) for one in students)
+
+    def keep(self, results: Iterable[Graded], done: Callable[[Report], None] = lambda report: None) -> None:
+        """Store each: a line in the journal if points change, then the report, then the gradebook's rows.
+
+        A process killed in between is made good by the next `grade`, which finds a report that the gradebook does not have.
+        """
+        for graded in results:
+            self._open()
+            before = report.earlier(self._settings.course, graded.report.student, graded.report.assignment)
+            found = report.standing(graded.report, before)
+            if before is not None and found.status is not Status.not_graded:
+                self._note(before, found)
+            report.write(self._settings.course, found, graded.notebooks, receipts.sign)
+            self._book.store(found, self._telling(done))
+        self._book.settle()
+
+    def _changed(
+        self, chosen: Iterable[str | None], again: bool, done: Callable[[Report], None]
+    ) -> Iterator[Job | None]:
+        """The submissions to run, read one by one: all together need not fit into memory."""
+        from graders.results import markbook, standings  # with SQLAlchemy, 0.3 s
+
+        course, name, db_url = self._settings.course, self.course.assignment.name, self._settings.db_url
+        rows = {row.student: row.report_sha256 for row in standings.statuses(course, db_url) if row.assignment == name}
+        may_be_late = markbook.may_be_late(course, name, db_url)
+        given = functools.cache(lambda: markbook.marks_of(course, name, db_url))
+        for student in chosen:
+            if student is None:
+                yield None
+                continue
+            mend_folder(folder(course, "autograded", student, name))
+            job = read_job(course, student, self.course.assignment)
+            kept = None if again else unchanged(course, job, self.course)
+            if kept is None:
+                self._open()
+                yield job
+            elif rows.get(student) != standings.digest(kept):
+                self._book.store(kept, self._telling(done))  # whoever stored the report was killed before this
+            elif may_be_late:
+                self._book.charge(kept, self._telling(done))
+            else:
+                done(_told(course, kept, given().get(student, NO_MARKS)))
+
+    def _telling(self, done: Callable[[Report], None]) -> Callable[[Report, Marks], None]:
+        return lambda one, marks: done(_told(self._settings.course, one, marks))
+
+    def _note(self, before: Report, after: Report) -> None:
+        if shifts.compare(before, after, NO_MARKS) is not None:
+            why, told = shifts.why(before, after), (shifts.account(before), shifts.account(after))
+            journal.note(self._settings.course, self._act, after.assignment, after.student, why, *told)
+
+    def _open(self) -> None:
+        """Begin what takes a while: there is something to store."""
+        if not self._opened:
+            self._book.open()
+            receipts.publish(self._settings.course)
+            self._opened = True
+
+    def __enter__(self) -> Desk:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with self._workers:
+            self._book.__exit__(*error)
 
 
 def _told(course: Path, signed: Report, marks: Marks) -> Report:
@@ -140,19 +198,23 @@ def read_job(course: Path, student: str, assignment: Assignment) -> Job:
     if where.is_symlink():
         why = f"The folder of {assignment.name} that was handed in is a link and was not followed. Hand in the files themselves."
         return Job(student, {}, (), receipts.hash_submission(where), None, why)
-    left_out: list[Flag] = []
     try:
+        return _read(where, student)
+    except OSError as error:  # such as a file that is taken away meanwhile; the rest of the class is graded
+        return Job(student, {}, (), "", None, f"What was handed in could not be read: {error}.")
+
+
+def _read(where: Path, student: str) -> Job:
+    digest = receipts.hash_submission(where)
+    for _ in range(_LOOKS):
+        left_out: list[Flag] = []
         files = read_files(where, left_out)
         stamp = read_regular(where / "timestamp.txt", 100)
-        digest = receipts.hash_submission(where)
-    except OSError as error:  # such as a file that is taken away meanwhile; the rest of the class is graded
-        return Job(student, {}, tuple(left_out), "", None, f"What was handed in could not be read: {error}.")
-    submitted = stamp.decode(errors="replace").strip() if stamp is not None else None
-    return Job(student, files, tuple(left_out), digest, submitted)
-
-
-def _earlier(course: Path, later: Report) -> Report | None:
-    return report.earlier(course, later.student, later.assignment) if later.status is Status.not_graded else None
+        before, digest = digest, receipts.hash_submission(where)
+        if before == digest:  # what was read is what the hash stands for
+            submitted = stamp.decode(errors="replace").strip() if stamp is not None else None
+            return Job(student, files, tuple(left_out), digest, submitted)
+    raise OSError(f"it changed {_LOOKS} times while it was read")
 
 
 def unchanged(course: Path, job: Job, wanted: Course) -> Report | None:
