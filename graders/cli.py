@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from graders.commands import authoring, classes, grading, machine
+from graders.commands import authoring, classes, grading, handins, machine
 from graders.commands.terminal import err
 from graders.errors import GradersError
 
@@ -21,9 +21,10 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "gate": authoring.gate,
     "record": authoring.record,
     "simulate": authoring.simulate,
+    "collect": handins.collect,
     "grade": grading.grade,
     "regrade": grading.regrade,
-    "feedback": grading.feedback,
+    "feedback": handins.feedback,
     "overview": classes.overview,
     "export": classes.export,
     "evidence": grading.evidence,
@@ -84,6 +85,8 @@ def _add_authoring(commands: argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 def _add_grading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    collect = commands.add_parser("collect", help="what was handed in, from nbgrader's exchange into submitted/")
+    collect.add_argument("assignment", metavar="A")
     grade = commands.add_parser("grade", help="examine submissions and store their scores")
     regrade = commands.add_parser("regrade", help="examine again and show who would change and why")
     for command in (grade, regrade):
@@ -95,6 +98,9 @@ def _add_grading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     regrade.add_argument("--apply", action="store_true", help="then grade those again and store it")
     feedback = commands.add_parser("feedback", help="feedback/STUDENT/A/*.html")
     feedback.add_argument("assignment", metavar="A")
+    feedback.add_argument(
+        "--release", action="store_true", help="also into nbgrader's exchange, to each student their own"
+    )
     overview = commands.add_parser("overview", help="one page for the class, for staff: autograded/A.html")
     overview.add_argument("assignment", metavar="A")
     export = commands.add_parser("export", help="scores as CSV or JSON, or as Canvas and Moodle import them")
