@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from graders.commands import authoring, classes, grading, handins, machine
+from graders.commands import authoring, classes, grading, handins, machine, watching
 from graders.commands.terminal import err
 from graders.errors import GradersError
 
@@ -24,6 +24,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "collect": handins.collect,
     "grade": grading.grade,
     "regrade": grading.regrade,
+    "watch": watching.watch,
     "feedback": handins.feedback,
     "overview": classes.overview,
     "export": classes.export,
@@ -107,6 +108,9 @@ def _add_grading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     export.add_argument("assignments", nargs="*", metavar="A", help="all, if none is named")
     export.add_argument("--format", choices=("csv", "json", "canvas", "moodle"), required=True)
     export.add_argument("--output", type=Path, metavar="FILE", help="instead of standard output")
+    watch = commands.add_parser("watch", help="collect, grade and return feedback, as submissions arrive")
+    watch.add_argument("assignment", metavar="A")
+    watch.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
     evidence = commands.add_parser("evidence", help="a student's portfolio: evidence/STUDENT/portfolio.html")
     evidence.add_argument("student", metavar="STUDENT")
 

@@ -56,7 +56,7 @@ def print_changes(changes: Sequence[Change]) -> None:
         out.print("Nobody's points or status would change.")
     for one in changes:
         reason = f" {one.after.reason}" if one.after.reason else ""
-        told = f"{_total(one.before)} → {_total(one.after)}. {why(one.before, one.after)}{reason}"
+        told = f"{total(one.before)} → {total(one.after)}. {why(one.before, one.after)}{reason}"
         out.print(f"{one.before.student}: {told}", markup=False)
         for shift in one.shifts:
             _print_shift(shift)
@@ -72,7 +72,8 @@ def _outcome(check: CheckResult | None) -> str:
     return "–" if check is None else f"{check.outcome.value} ({check.earned:g} of {check.points:g})"
 
 
-def _total(report: Report) -> str:
+def total(report: Report) -> str:
+    """The points of a report, or why there are none."""
     return report.status.value if report.score is None else f"{report.score:g} of {report.max_score:g}"
 
 

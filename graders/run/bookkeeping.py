@@ -12,12 +12,13 @@ import warnings
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graders import nbgrader_parts
 from graders.config import Settings
-from graders.errors import CourseError
+from graders.errors import CourseError, InfrastructureError
 from graders.records import Report
 from graders.results.marks import Marks
 from graders.run.orphans import end_with_parent
@@ -61,7 +62,14 @@ class Bookkeeper:
 
     def _settle(self) -> None:
         stored, one, then = self._pending.popleft()
-        then(one, stored.result())
+        try:
+            marks = stored.result()
+        except BrokenProcessPool:
+            raise InfrastructureError(
+                f"The gradebook's writer was lost while it stored the report of {one.student}. The report itself is stored. "
+                f"Next step: graders grade {one.assignment}, which gives the gradebook what it lacks."
+            ) from None
+        then(one, marks)
 
     def __enter__(self) -> Bookkeeper:
         return self

@@ -17,7 +17,7 @@ from graders.errors import SubmissionError
 from graders.records import Flag, Record
 from graders.results.folders import handed_in, hash_files, hash_submission, replace_folder
 from graders.results.times import shown, utc
-from graders.run import attempts, exchange
+from graders.run import attempts, exchange, locks
 from graders.run.attempts import Attempt
 
 
@@ -54,14 +54,17 @@ def collect(settings: Settings, assignment: str, now: datetime | None = None) ->
     """Collect everybody's newest submission from the exchange.
 
     Raises:
+        BusyError: another process has this assignment in its hands.
         CourseError: there is no exchange, or no such course in it.
     """
     found, unknown = exchange.inbound(settings, assignment)
     now = now or datetime.now(UTC)
-    return Collection(tuple(take(settings, assignment, one, now) for one in _arrived(found)), tuple(unknown))
+    with locks.holding(settings.course, assignment, "collect"):
+        return Collection(tuple(take(settings, assignment, one, now) for one in arrived(found)), tuple(unknown))
 
 
-def _arrived(found: list[exchange.Inbound]) -> Iterator[Arrived]:
+def arrived(found: list[exchange.Inbound]) -> Iterator[Arrived]:
+    """Read each, one by one."""
     for one in found:
         if one.why is not None:
             yield Arrived(one.student, {}, why=one.why)

@@ -56,8 +56,7 @@ def inbound(settings: Settings, assignment: str) -> tuple[list[Inbound], list[st
     Raises:
         CourseError: there is no exchange here, or it has no such course.
     """
-    app = _app(settings.course)
-    place = _course_folder(app) / "inbound"
+    place, checked = _inbound(settings)
     try:
         with os.scandir(place) as entries:
             folders = [(one.name, one.is_dir(follow_symlinks=False)) for one in entries]
@@ -66,7 +65,6 @@ def inbound(settings: Settings, assignment: str) -> tuple[list[Inbound], list[st
             f"{place} cannot be read ({error.strerror}), so nothing is collected from the exchange. Next step: nbgrader "
             f"release_assignment {assignment}, which makes it; or collect from a download with --from."
         ) from None
-    checked = bool(app.config.get("ExchangeCollect", {}).get("check_owner", True))
     newest: dict[str, Inbound] = {}
     unknown = []
     for name, is_folder in sorted(folders):
@@ -81,6 +79,18 @@ def inbound(settings: Settings, assignment: str) -> tuple[list[Inbound], list[st
         if _rank(found) > _rank(newest.get(found.student)):
             newest[found.student] = found
     return [newest[student] for student in sorted(newest)], unknown
+
+
+def inbound_folder(settings: Settings) -> Path:
+    """Where submissions arrive, whether or not it is there. Raises `CourseError` when no course is named."""
+    return _inbound(settings)[0]
+
+
+def _inbound(settings: Settings) -> tuple[Path, bool]:
+    """That folder, and whether the owner of what lies there is looked at."""
+    app = _app(settings.course)
+    checked = bool(app.config.get("ExchangeCollect", {}).get("check_owner", True))
+    return _course_folder(app) / "inbound", checked
 
 
 def _rank(one: Inbound | None) -> tuple[bool, bool, Any]:

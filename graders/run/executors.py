@@ -102,6 +102,10 @@ class Workers:
             suspects.clear()
             self.close()
 
+    def open(self) -> None:
+        """Start now and not with the first job. Raises `GradersError` when that fails."""
+        self._ready()
+
     def close(self) -> None:
         """End all processes."""
         self._warm = None

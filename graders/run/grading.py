@@ -76,7 +76,14 @@ def grade_class(
         locks.holding(settings.course, course.assignment.name, "grade"),
         Desk(settings, course, max(1, min(workers, len(chosen)))) as desk,
     ):
-        desk.grade(chosen, again, done)
+        desk.grade(chosen, nothing if again else unchanged, done)
+
+
+Kept = Callable[[Path, Job, Course], Report | None]
+
+
+def nothing(course: Path, job: Job, wanted: Course) -> None:
+    """Every submission is run, whatever is stored."""
 
 
 class Desk:
@@ -90,12 +97,12 @@ class Desk:
         self._settings, self._act, self._opened = settings, act, False
         self._workers, self._book = executors.Workers(course, workers), Bookkeeper(settings)
 
-    def grade(self, chosen: Iterable[str | None], again: bool, done: Callable[[Report], None]) -> None:
+    def grade(self, chosen: Iterable[str | None], kept: Kept, done: Callable[[Report], None]) -> None:
         """Grade the submissions of `chosen` students and store each; a None among them says that there is nobody just now.
 
-        What is unchanged is not run again; what it loses for being late is computed anew, since due dates and extensions change.
+        What `kept` has a report of is not run again; what it loses for being late is computed anew, since due dates and extensions change.
         """
-        self.keep(self._workers.grade(self._changed(chosen, again, done)), done)
+        self.keep(self._workers.grade(self._changed(chosen, kept, done)), done)
 
     def examine(self, students: Iterable[str]) -> Iterator[Graded]:
         """Grade and store nothing."""
@@ -108,7 +115,7 @@ class Desk:
         A process killed in between is made good by the next `grade`, which finds a report that the gradebook does not have.
         """
         for graded in results:
-            self._open()
+            self.open()
             before = report.earlier(self._settings.course, graded.report.student, graded.report.assignment)
             found = report.standing(graded.report, before)
             if before is not None and found.status is not Status.not_graded:
@@ -118,7 +125,7 @@ class Desk:
         self._book.settle()
 
     def _changed(
-        self, chosen: Iterable[str | None], again: bool, done: Callable[[Report], None]
+        self, chosen: Iterable[str | None], kept: Kept, done: Callable[[Report], None]
     ) -> Iterator[Job | None]:
         """The submissions to run, read one by one: all together need not fit into memory."""
         from graders.results import markbook, standings  # with SQLAlchemy, 0.3 s
@@ -129,20 +136,21 @@ class Desk:
         given = functools.cache(lambda: markbook.marks_of(course, name, db_url))
         for student in chosen:
             if student is None:
+                self._book.settle()
                 yield None
                 continue
             mend_folder(folder(course, "autograded", student, name))
             job = read_job(course, student, self.course.assignment)
-            kept = None if again else unchanged(course, job, self.course)
-            if kept is None:
-                self._open()
+            before = kept(course, job, self.course)
+            if before is None:
+                self.open()
                 yield job
-            elif rows.get(student) != standings.digest(kept):
-                self._book.store(kept, self._telling(done))  # whoever stored the report was killed before this
+            elif rows.get(student) != standings.digest(before):
+                self._book.store(before, self._telling(done))  # whoever stored the report was killed before this
             elif may_be_late:
-                self._book.charge(kept, self._telling(done))
+                self._book.charge(before, self._telling(done))
             else:
-                done(_told(course, kept, given().get(student, NO_MARKS)))
+                done(_told(course, before, given().get(student, NO_MARKS)))
 
     def _telling(self, done: Callable[[Report], None]) -> Callable[[Report, Marks], None]:
         return lambda one, marks: done(_told(self._settings.course, one, marks))
@@ -152,12 +160,13 @@ class Desk:
             why, told = shifts.why(before, after), (shifts.account(before), shifts.account(after))
             journal.note(self._settings.course, self._act, after.assignment, after.student, why, *told)
 
-    def _open(self) -> None:
-        """Begin what takes a while: there is something to store."""
+    def open(self) -> None:
+        """Begin to start what takes a while, now and not with the first submission."""
         if not self._opened:
+            self._opened = True
             self._book.open()
             receipts.publish(self._settings.course)
-            self._opened = True
+            self._workers.open()
 
     def __enter__(self) -> Desk:
         return self
@@ -177,10 +186,10 @@ def _told(course: Path, signed: Report, marks: Marks) -> Report:
     return marked(signed, marks)
 
 
-def stored(course: Path, assignment: str) -> list[tuple[Report, list[str]]]:
-    """Every stored report of an assignment, with the names of its notebooks."""
+def stored(course: Path, assignment: str, chosen: Collection[str] | None = None) -> list[tuple[Report, list[str]]]:
+    """Every stored report of an assignment, or those of `chosen` students, with the names of its notebooks."""
     found = []
-    for student in subfolders(course / "autograded"):
+    for student in subfolders(course / "autograded") if chosen is None else sorted(chosen):
         where = folder(course, "autograded", student, assignment)
         if (where / report.REPORT).is_file():
             notebooks = _notebooks(where) or _notebooks(course / "release" / assignment)
@@ -219,20 +228,25 @@ def _read(where: Path, student: str) -> Job:
 
 def unchanged(course: Path, job: Job, wanted: Course) -> Report | None:
     """The stored report, when the same files were graded under the same conditions and it is still what was signed."""
-    path = folder(course, "autograded", job.student, wanted.assignment.name) / report.REPORT
-    try:
-        receipts.verify(path, course)
-        found = report.read(path)
-    except (VerifyError, OSError, ValueError):
-        return None
-    receipt = found.receipt
+    found = same_files(course, job, wanted)
+    receipt = found.receipt if found else None
     same = (
         receipt is not None
-        and found.status is Status.graded
-        and receipt.submission_sha256 == job.sha256
         and receipt.assignment_sha256 == wanted.assignment.sha256
         and receipt.environment_sha256 == receipts.environment_sha256()
         and (receipt.isolation, receipt.examine, receipt.target)
         == (wanted.conditions.isolation, wanted.examine, wanted.target)
     )
     return found if same else None
+
+
+def same_files(course: Path, job: Job, wanted: Course) -> Report | None:
+    """The stored report, when the same files were graded under whatever conditions and it is still what was signed."""
+    path = folder(course, "autograded", job.student, wanted.assignment.name) / report.REPORT
+    try:
+        receipts.verify(path, course)
+        found = report.read(path)
+    except (VerifyError, OSError, ValueError):
+        return None
+    same = found.receipt is not None and found.receipt.submission_sha256 == job.sha256
+    return found if same and found.status is Status.graded else None

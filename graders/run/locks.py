@@ -34,26 +34,28 @@ class Holder(Record):
 
 @contextmanager
 def holding(course: Path, assignment: str, act: str, patience_s: float = PATIENCE_S) -> Iterator[None]:
-    """Hold the lock of an assignment.
+    """Hold the lock of an assignment. Whoever has it already, in this thread, has it once more.
 
     Raises:
         BusyError: somebody else held it for all of `patience_s`.
     """
     home = course / ".graders" / "locks" / assignment
     home.mkdir(parents=True, exist_ok=True)
-    lock, note = FileLock(home / "lock", timeout=patience_s), home / "holder.json"
+    lock, note = FileLock(home / "lock", is_singleton=True), home / "holder.json"
     try:
-        lock.acquire()
+        lock.acquire(timeout=patience_s)
     except Timeout:
         raise BusyError(_busy(assignment, act, note)) from None
-    with lock:
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        write_file(note, msgspec.json.encode(Holder(os.getpid(), platform.node(), act, now)))
-        try:
-            yield
-        finally:
-            note.unlink()
-            lock.release()
+    first = lock.lock_counter == 1
+    try:
+        if first:
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            write_file(note, msgspec.json.encode(Holder(os.getpid(), platform.node(), act, now)))
+        yield
+    finally:
+        if first:
+            note.unlink(missing_ok=True)
+        lock.release()
 
 
 def _busy(assignment: str, act: str, note: Path) -> str:

@@ -53,7 +53,7 @@ def release_feedback(settings: Settings, assignment: str, students: Collection[s
 
 def _written(settings: Settings, assignment: str, students: Collection[str] | None) -> list[tuple[Report, list[Path]]]:
     course = settings.course
-    reports = [one for one in grading.stored(course, assignment) if students is None or one[0].student in students]
+    reports = grading.stored(course, assignment, students)
     if not reports:
         raise CourseError(f"Nothing of {assignment!r} is graded in {course}. Next step: graders grade {assignment}.")
     given = marks_of(course, assignment, settings.db_url)
