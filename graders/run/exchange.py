@@ -42,12 +42,13 @@ class Inbound(Record):
 
 
 class HandedIn(Record):
-    """What nbgrader's `submit` put into the exchange."""
+    """What nbgrader's `submit` put into the exchange, and the folder there that students receive."""
 
     course_id: str
     student: str
     submitted: str
     folder: str
+    handed_out: str
 
 
 def inbound(settings: Settings, assignment: str) -> tuple[list[Inbound], list[str]]:
@@ -160,6 +161,7 @@ def submit(folder: Path, course_id: str | None, query: str | None) -> HandedIn:
                 (Path(dest) / SECOND_LOOK).write_text(query, "utf-8")
 
     app = _app(folder.parent, course_id)
+    _course_folder(app)
     app.coursedir.assignment_id = folder.name
     giver = Submit(coursedir=app.coursedir, authenticator=Authenticator(parent=app), parent=app)
     giver.assignment_dir = str(folder.parent)
@@ -168,14 +170,9 @@ def submit(folder: Path, course_id: str | None, query: str | None) -> HandedIn:
         giver.start()
     except (ExchangeError, OSError, RuntimeError) as error:
         raise CourseError(f"{folder} was not handed in: {error}") from None
-    name = giver.assignment_filename
-    return HandedIn(app.coursedir.course_id, name.split("+")[0], giver.timestamp, str(Path(giver.inbound_path) / name))
-
-
-def handed_out(folder: Path, course_id: str | None) -> Path | None:
-    """What the exchange hands out for the assignment in `folder`; None where there is no such thing."""
-    found = _course_folder(_app(folder.parent, course_id)) / "outbound" / folder.name
-    return found if found.is_dir() else None
+    where = Path(giver.inbound_path) / giver.assignment_filename
+    student = where.name.split("+")[0]
+    return HandedIn(app.coursedir.course_id, student, giver.timestamp, str(where), giver.release_path)
 
 
 def _app(root: Path, course_id: str | None = None) -> NbGrader:

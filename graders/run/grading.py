@@ -14,7 +14,7 @@ from pathlib import Path
 
 from graders.config import Settings
 from graders.course.assignments import read_assignment
-from graders.course.files import read_files, read_regular
+from graders.course.files import SECOND_LOOK, STAMP, read_files, read_note, read_regular
 from graders.course.reference import establish, known, with_caches
 from graders.coursework import Assignment
 from graders.errors import CourseError, VerifyError
@@ -143,12 +143,18 @@ def read_job(course: Path, student: str, assignment: Assignment) -> Job:
     left_out: list[Flag] = []
     try:
         files = read_files(where, left_out)
-        stamp = read_regular(where / "timestamp.txt", 100)
+        stamp = read_regular(where / STAMP, 100)
         digest = receipts.hash_submission(where)
     except OSError as error:  # such as a file that is taken away meanwhile; the rest of the class is graded
         return Job(student, {}, tuple(left_out), "", None, f"What was handed in could not be read: {error}.")
     submitted = stamp.decode(errors="replace").strip() if stamp is not None else None
-    return Job(student, files, tuple(left_out), digest, submitted)
+    return Job(student, files, tuple(left_out), digest, submitted, notes=_notes(where))
+
+
+def _notes(where: Path) -> tuple[Flag, ...]:
+    """What a student asks of a person, as one line of text."""
+    asked = "".join(one if one.isprintable() else " " for one in read_note(where / SECOND_LOOK))
+    return (Flag("second_look", f"A second look was asked for: “{' '.join(asked.split())}”"),) if asked else ()
 
 
 def _earlier(course: Path, later: Report) -> Report | None:
