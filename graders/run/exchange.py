@@ -111,8 +111,8 @@ def _why(folder: Path, student: str, checked: bool) -> str | None:
     return None
 
 
-def release(settings: Settings, student: str, submission: Path, pages: Mapping[str, bytes]) -> str | None:
-    """Put pages by notebook where nbgrader gives them to whoever handed in `submission`. Returns why not, if not.
+def release(folder: Path, student: str, submission: Path, pages: Mapping[str, bytes]) -> str | None:
+    """Put pages by notebook into the exchange's `feedback_folder`, for whoever handed in `submission`. Returns why not, if not.
 
     A page's file name is nbgrader's hash of the submission's secret, in a folder that nobody can list.
     """
@@ -123,13 +123,13 @@ def release(settings: Settings, student: str, submission: Path, pages: Mapping[s
         return f"The secret that {student} handed in is not one of nbgrader's, and others could guess it."
     from nbgrader.utils import notebook_hash
 
-    folder = _feedback_folder(settings)
     for name, page in pages.items():
         write_file(folder / f"{notebook_hash(secret=secret, notebook_id=name)}.html", page)
     return None
 
 
-def _feedback_folder(settings: Settings) -> Path:
+def feedback_folder(settings: Settings) -> Path:
+    """nbgrader's folder of pages for a course, made if need be. Raises `CourseError` when it may not be used."""
     from nbgrader.exchange import ExchangeError
     from nbgrader.exchange.default import ExchangeReleaseFeedback
 

@@ -22,7 +22,7 @@ from graders.records import Flag, Report, Status
 from graders.results import receipts, report
 from graders.results.folders import folder, handed_in, subfolders, write_file
 from graders.results.marks import NO_MARKS, Marks, difference, marked
-from graders.run import executors, pipeline
+from graders.run import attempts, executors, pipeline
 from graders.run.bookkeeping import Bookkeeper
 from graders.run.pipeline import Course, Job
 
@@ -148,6 +148,7 @@ def read_job(course: Path, student: str, assignment: Assignment) -> Job:
     except OSError as error:  # such as a file that is taken away meanwhile; the rest of the class is graded
         return Job(student, {}, tuple(left_out), "", None, f"What was handed in could not be read: {error}.")
     submitted = stamp.decode(errors="replace").strip() if stamp is not None else None
+    left_out += attempts.left_out(course, student, assignment.name, digest)
     return Job(student, files, tuple(left_out), digest, submitted, notes=_notes(where))
 
 
