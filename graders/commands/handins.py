@@ -11,6 +11,29 @@ from graders import config
 from graders.commands.terminal import out
 
 
+def submit(options: argparse.Namespace) -> int:
+    """Hand in an assignment and print its receipt; 1 when the grader will have something to say about it."""
+    from graders.results.times import shown
+    from graders.run import handingin
+
+    made = handingin.hand_in(options.course / options.assignment, options.course_id, options.query)
+    look = made.look
+    out.print(f"Handed in {shown(made.submitted)} by {made.student} for {made.course_id}.", markup=False)
+    out.print(f"Hash: {made.sha256}")
+    unanswered = f", {_count(look.open_checkpoints, 'checkpoint')} unanswered" if look.open_checkpoints else ""
+    out.print(f"Found: {look.answered} of {_count(look.answers, 'answer')}{unanswered}.")
+    if look.flags:
+        out.print("Your page will say this; mend it and hand in again, if you like:")
+    for text in dict.fromkeys(flag.text for flag in look.flags):
+        cells = ", ".join(flag.cell for flag in look.flags if flag.text == text and flag.cell)
+        out.print(f"- {f'{cells}: ' if cells else ''}{text}", markup=False)
+    return int(bool(look.flags))
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def collect(options: argparse.Namespace) -> int:
     """Collect what was handed in; 1 when something was not taken that a person may want to see."""
     from graders.run import collecting

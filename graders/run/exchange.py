@@ -42,12 +42,13 @@ class Inbound(Record):
 
 
 class HandedIn(Record):
-    """What nbgrader's `submit` put into the exchange."""
+    """What nbgrader's `submit` put into the exchange, and the folder there that students receive."""
 
     course_id: str
     student: str
     submitted: str
     folder: str
+    handed_out: str
 
 
 def inbound(settings: Settings, assignment: str) -> tuple[list[Inbound], list[str]]:
@@ -120,8 +121,8 @@ def _why(folder: Path, student: str, checked: bool) -> str | None:
     return None
 
 
-def release(settings: Settings, student: str, submission: Path, pages: Mapping[str, bytes]) -> str | None:
-    """Put pages by notebook where nbgrader gives them to whoever handed in `submission`. Returns why not, if not.
+def release(folder: Path, student: str, submission: Path, pages: Mapping[str, bytes]) -> str | None:
+    """Put pages by notebook into the exchange's `feedback_folder`, for whoever handed in `submission`. Returns why not, if not.
 
     A page's file name is nbgrader's hash of the submission's secret, in a folder that nobody can list.
     """
@@ -132,13 +133,13 @@ def release(settings: Settings, student: str, submission: Path, pages: Mapping[s
         return f"The secret that {student} handed in is not one of nbgrader's, and others could guess it."
     from nbgrader.utils import notebook_hash
 
-    folder = _feedback_folder(settings)
     for name, page in pages.items():
         write_file(folder / f"{notebook_hash(secret=secret, notebook_id=name)}.html", page)
     return None
 
 
-def _feedback_folder(settings: Settings) -> Path:
+def feedback_folder(settings: Settings) -> Path:
+    """nbgrader's folder of pages for a course, made if need be. Raises `CourseError` when it may not be used."""
     from nbgrader.exchange import ExchangeError
     from nbgrader.exchange.default import ExchangeReleaseFeedback
 
@@ -170,6 +171,7 @@ def submit(folder: Path, course_id: str | None, query: str | None) -> HandedIn:
                 (Path(dest) / SECOND_LOOK).write_text(query, "utf-8")
 
     app = _app(folder.parent, course_id)
+    _course_folder(app)
     app.coursedir.assignment_id = folder.name
     giver = Submit(coursedir=app.coursedir, authenticator=Authenticator(parent=app), parent=app)
     giver.assignment_dir = str(folder.parent)
@@ -178,14 +180,9 @@ def submit(folder: Path, course_id: str | None, query: str | None) -> HandedIn:
         giver.start()
     except (ExchangeError, OSError, RuntimeError) as error:
         raise CourseError(f"{folder} was not handed in: {error}") from None
-    name = giver.assignment_filename
-    return HandedIn(app.coursedir.course_id, name.split("+")[0], giver.timestamp, str(Path(giver.inbound_path) / name))
-
-
-def handed_out(folder: Path, course_id: str | None) -> Path | None:
-    """What the exchange hands out for the assignment in `folder`; None where there is no such thing."""
-    found = _course_folder(_app(folder.parent, course_id)) / "outbound" / folder.name
-    return found if found.is_dir() else None
+    where = Path(giver.inbound_path) / giver.assignment_filename
+    student = where.name.split("+")[0]
+    return HandedIn(app.coursedir.course_id, student, giver.timestamp, str(where), giver.release_path)
 
 
 def _app(root: Path, course_id: str | None = None) -> NbGrader:

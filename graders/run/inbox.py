@@ -51,11 +51,12 @@ class Inbox:
         fresh = self._inbound()
         for one in fresh:
             mend_folder(handed_in(self._settings.course, one.student, self._assignment))
-        for arrived in collecting.arrived(fresh):
+        for one, arrived in zip(fresh, collecting.arrived(fresh), strict=True):
             taken = collecting.take(self._settings, self._assignment, arrived, datetime.now(UTC))
-            if taken.problem:
+            if taken.problem or taken.waits:
                 self._once(f"{taken.student}: {taken.text}")
-        self._collected |= {(one.folder, one.why) for one in fresh}
+            if not taken.waits:
+                self._collected.add((one.folder, one.why))
 
     def _inbound(self) -> list[exchange.Inbound]:
         try:

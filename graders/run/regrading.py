@@ -12,6 +12,7 @@ from graders.config import Settings
 from graders.results.marks import NO_MARKS
 from graders.results.shifts import Change, compare
 from graders.run import grading, locks
+from graders.run.desk import Desk
 from graders.run.pipeline import Course, Graded
 
 
@@ -32,7 +33,7 @@ def regrade(
     name = course.assignment.name
     with (
         locks.holding(settings.course, name, "regrade"),
-        grading.Desk(settings, course, max(1, min(workers, len(chosen))), "regrade") as desk,
+        Desk(settings, course, max(1, min(workers, len(chosen))), "regrade") as desk,
     ):
         found = sorted(_changes(settings, desk, name, chosen), key=lambda one: one[0].before.student)
         shown([change for change, _ in found])
@@ -40,7 +41,7 @@ def regrade(
             desk.keep(graded for _, graded in found)
 
 
-def _changes(settings: Settings, desk: grading.Desk, name: str, chosen: Collection[str]) -> list[tuple[Change, Graded]]:
+def _changes(settings: Settings, desk: Desk, name: str, chosen: Collection[str]) -> list[tuple[Change, Graded]]:
     from graders.results.markbook import marks_of  # with SQLAlchemy, 0.3 s
 
     given = marks_of(settings.course, name, settings.db_url)

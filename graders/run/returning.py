@@ -7,7 +7,10 @@ a page to anybody but whoever handed in what it is about.
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import UTC, datetime
 from pathlib import Path
+
+import msgspec
 
 from graders.config import Settings
 from graders.errors import CourseError
@@ -44,9 +47,10 @@ def release_feedback(settings: Settings, assignment: str, students: Collection[s
     Raises:
         CourseError: nothing is graded, or there is no exchange.
     """
+    folder = exchange.feedback_folder(settings)
     given = []
     for report, pages in _written(settings, assignment, students):
-        why = _release(settings, report, pages)
+        why = _release(settings.course, folder, report, pages)
         given.append(Returned(report.student, tuple(map(str, pages)), why))
     return given
 
@@ -57,32 +61,40 @@ def _written(settings: Settings, assignment: str, students: Collection[str] | No
     if not reports:
         raise CourseError(f"Nothing of {assignment!r} is graded in {course}. Next step: graders grade {assignment}.")
     given = marks_of(course, assignment, settings.db_url)
-    return [
-        (report, feedback.write(course, report, notebooks, given.get(report.student, NO_MARKS)))
-        for report, notebooks in reports
-    ]
+    now, rules = datetime.now(UTC), settings.of(assignment)
+    found = []
+    for report, notebooks in reports:
+        notes = attempts.notes(attempts.read(course, report.student, assignment), rules, now)
+        told = msgspec.structs.replace(report, flags=(*report.flags, *notes))
+        found.append((report, feedback.write(course, told, notebooks, given.get(report.student, NO_MARKS))))
+    return found
 
 
-def _release(settings: Settings, report: Report, pages: list[Path]) -> str | None:
-    submission = _submission(settings.course, report)
-    if submission is None:
+def _release(course: Path, folder: Path, report: Report, pages: list[Path]) -> str | None:
+    submissions = _submissions(course, report)
+    if not submissions:
         return f"What {report.student} handed in is not what was graded. Next step: graders grade {report.assignment}."
-    # nbgrader looks for a page by the name under which a student handed in the notebook
-    names = {page.stem for page in pages} | {path.stem for path in submission.glob("*.ipynb")}
     by_name = {page.stem: page.read_bytes() for page in pages}
-    return exchange.release(
-        settings,
-        report.student,
-        submission,
-        {name: by_name.get(name, by_name[pages[0].stem]) for name in sorted(names)},
-    )
+    whys = []
+    for submission in submissions:
+        # nbgrader looks for a page by the name under which a student handed in the notebook
+        names = {*by_name, *(path.stem for path in submission.glob("*.ipynb"))}
+        given = {name: by_name.get(name, by_name[pages[0].stem]) for name in sorted(names)}
+        whys.append(exchange.release(folder, report.student, submission, given))
+    return whys[0]
 
 
-def _submission(course: Path, report: Report) -> Path | None:
-    """The folder of the submission that a report is about, be it the last one or an earlier one."""
+def _submissions(course: Path, report: Report) -> list[Path]:
+    """The folder of the submission that a report is about, and of those that came with or after it and changed nothing."""
     wanted = report.receipt.submission_sha256 if report.receipt else ""
-    last = handed_in(course, report.student, report.assignment)
-    if last.is_dir() and hash_submission(last) == wanted:
-        return last
-    kept = attempts.place(course, report.student, report.assignment) / wanted
-    return kept if wanted and kept.is_dir() else None
+    last, kept = (
+        handed_in(course, report.student, report.assignment),
+        attempts.place(course, report.student, report.assignment),
+    )
+    there = hash_submission(last) if last.is_dir() else None
+    graded = last if there == wanted else kept / wanted
+    if not graded.is_dir():
+        return []
+    known = attempts.read(course, report.student, report.assignment)
+    later = [kept / one.sha256 for one in attempts.beside(known, wanted) if one.sha256 not in (wanted, there)]
+    return [graded, *(folder for folder in later if folder.is_dir())]

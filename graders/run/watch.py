@@ -20,7 +20,7 @@ from graders.errors import BusyError, CourseError, InfrastructureError
 from graders.records import Record, Report
 from graders.results.folders import folder, mend_folder
 from graders.run import exchange, grading, locks, returning
-from graders.run.grading import Desk
+from graders.run.desk import Desk, same_files
 from graders.run.inbox import Inbox
 
 POLL_S = 3.0  # where the system tells nothing, as on a network file system
@@ -125,7 +125,7 @@ class Watch:
             self._return(report)
 
         with locks.holding(self._settings.course, self._assignment, "watch"):
-            desk.grade(students(), grading.same_files, done)
+            desk.grade(students(), same_files, done)
 
     def _return(self, report: Report) -> None:
         student = report.student
