@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -25,13 +26,21 @@ with holding(Path(sys.argv[1]), "ps1", "watch"):
 
 
 def test_a_second_is_told_who_holds_it(tmp_path: Path) -> None:
-    """Whoever wants a lock that is held is told the process, what it does and since when; another assignment is free."""
-    with holding(tmp_path, "ps1", "grade"):
+    """Whoever wants a lock that is held is told the process, what it does and since when; another assignment is free, and so is the
+    same one for whoever holds it."""
+    with ThreadPoolExecutor(1) as other, holding(tmp_path, "ps1", "grade"):
         with pytest.raises(BusyError, match=rf"process {os.getpid()} on .* \(graders grade\), since 20\d\d-.* kill"):
-            holding(tmp_path, "ps1", "regrade", patience_s=0).__enter__()
-        with holding(tmp_path, "ps2", "grade", patience_s=0):
-            pass
-    with holding(tmp_path, "ps1", "regrade", patience_s=0):
+            other.submit(hold_once, tmp_path, "ps1").result()
+        other.submit(hold_once, tmp_path, "ps2").result()
+        hold_once(tmp_path, "ps1")
+        with pytest.raises(BusyError, match=r"\(graders grade\)"):
+            other.submit(hold_once, tmp_path, "ps1").result()
+    hold_once(tmp_path, "ps1")
+
+
+def hold_once(course: Path, assignment: str) -> None:
+    """Get the lock now or fail, and give it back."""
+    with holding(course, assignment, "regrade", patience_s=0):
         pass
 
 
@@ -39,8 +48,8 @@ def test_an_error_gives_it_back(tmp_path: Path) -> None:
     """What is raised inside frees the lock."""
     with pytest.raises(ZeroDivisionError), holding(tmp_path, "ps1", "grade"):
         1 / 0
-    with holding(tmp_path, "ps1", "grade", patience_s=0):
-        pass
+    with ThreadPoolExecutor(1) as other:
+        other.submit(hold_once, tmp_path, "ps1").result()
 
 
 def test_a_killed_owner_holds_nothing(tmp_path: Path) -> None:
