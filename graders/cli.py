@@ -29,6 +29,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "feedback": handins.feedback,
     "overview": classes.overview,
     "export": classes.export,
+    "forget": classes.forget,
     "evidence": grading.evidence,
     "doctor": machine.doctor,
     "verify": grading.verify,
@@ -118,6 +119,9 @@ def _add_grading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     watch = commands.add_parser("watch", help="collect, grade and return feedback, as submissions arrive")
     watch.add_argument("assignment", metavar="A")
     watch.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
+    forget = commands.add_parser("forget", help="delete a student's data everywhere, and say what was deleted")
+    forget.add_argument("student", metavar="STUDENT", help="the id; after --, if it begins with a dash")
+    forget.add_argument("--yes", action="store_true", help="do not ask")
     evidence = commands.add_parser("evidence", help="a student's portfolio: evidence/STUDENT/portfolio.html")
     evidence.add_argument("student", metavar="STUDENT")
 

@@ -14,7 +14,7 @@ import pwd
 import re
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from graders.config import Settings, read_config
 from graders.course.files import SECOND_LOOK, SECRET, STAMP, read_note
 from graders.errors import CourseError
 from graders.records import Record
-from graders.results.folders import write_file
+from graders.results.folders import subfolders, write_file
 from graders.results.times import utc
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def inbound(settings: Settings, assignment: str) -> tuple[list[Inbound], list[st
     newest: dict[str, Inbound] = {}
     unknown = []
     for name, is_folder in sorted(folders):
-        parts = name.rsplit("+", 3) if name.count("+") > 2 else name.rsplit("+", 2)
+        parts = _parts(name)
         if len(parts) < 3 or parts[1] != assignment:
             continue
         readable = name.encode("utf-8", "replace").decode()
@@ -80,6 +80,34 @@ def inbound(settings: Settings, assignment: str) -> tuple[list[Inbound], list[st
         if _rank(found) > _rank(newest.get(found.student)):
             newest[found.student] = found
     return [newest[student] for student in sorted(newest)], unknown
+
+
+def copies(settings: Settings, student: str) -> list[Path]:
+    """Every submission of a student in the exchange, whatever its assignment; none if there is no exchange."""
+    try:
+        place = inbound_folder(settings)
+    except CourseError:
+        return []
+    names = subfolders(place) if os.access(place, os.R_OK) else []
+    return [place / name for name in names if len(_parts(name)) > 2 and _parts(name)[0] == student]
+
+
+def pages(settings: Settings, submissions: Iterable[Path], notebooks: Collection[str]) -> list[Path]:
+    """The pages in the exchange that belong to these submissions, under the names of `notebooks` or their own."""
+    from nbgrader.utils import notebook_hash
+
+    found: set[Path] = set()
+    for submission in submissions:
+        if secret := read_note(submission / SECRET):
+            place = inbound_folder(settings).parent / "feedback"
+            names = {*notebooks, *(path.stem for path in submission.glob("*.ipynb"))}
+            found |= {place / f"{notebook_hash(secret=secret, notebook_id=name)}.html" for name in names}
+    return sorted(path for path in found if path.is_file())
+
+
+def _parts(name: str) -> list[str]:
+    """Student, assignment, time and perhaps a random part of a folder's name; an id may hold a plus."""
+    return name.rsplit("+", 3) if name.count("+") > 2 else name.rsplit("+", 2)
 
 
 def inbound_folder(settings: Settings) -> Path:
