@@ -62,6 +62,7 @@ OWNERS = {
         "results/lateness.py",
     ),  # Jupyter's classes
     "watchfiles": ("run/watch.py",),
+    "yaml": ("course/portals.py",),
     "zmq": ("kernels/kernel.py", "kernels/client.py"),  # the two ends of one socket
 }
 

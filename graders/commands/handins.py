@@ -39,11 +39,15 @@ def collect(options: argparse.Namespace) -> int:
     from graders.run import collecting
 
     settings = config.load(options.course)
-    found = collecting.collect(settings, options.assignment)
+    found = collecting.collect(settings, options.assignment, options.download)
     for one in found.students:
         out.print(f"{one.student}: {one.text}", markup=False)
     for name in found.unknown:
-        out.print(f"Not understood: {name!r}", markup=False)
+        out.print(f"Not understood: {name}", markup=False)
+    if found.unknown and options.download:
+        out.print(
+            "The list of students tells who they are: nbgrader db student add ID --lms-user-id NUMBER --first-name …"
+        )
     taken = sum(one.taken for one in found.students)
     out.print(f"{taken} of {len(found.students)} collected.")
     return int(any(one.problem for one in found.students) or bool(found.unknown))

@@ -29,7 +29,7 @@ class Attempt(Record):
     """One submission that was collected. Times are ISO 8601; `submitted` is the student's or the course page's, if there is one.
 
     `work` is the hash of its files without the notes beside them: the same files again are no new attempt. `counted`: it is one.
-    `refused` says why it is not graded. `source` says where it came from, `left_out` what of it was not taken.
+    `refused` says why it is not graded. `source` says where it came from, `flags` what of it was not taken or looks odd.
     """
 
     sha256: str
@@ -39,7 +39,7 @@ class Attempt(Record):
     counted: bool = True
     refused: str | None = None
     source: str = "exchange"
-    left_out: tuple[Flag, ...] = ()
+    flags: tuple[Flag, ...] = ()
 
     @property
     def when(self) -> datetime:
@@ -74,10 +74,10 @@ def add(course: Path, student: str, assignment: str, attempt: Attempt) -> None:
     write_file(path, to_json((*read(course, student, assignment), attempt)), mode=0o640)
 
 
-def left_out(course: Path, student: str, assignment: str, sha256: str) -> tuple[Flag, ...]:
-    """What of a submission was not taken when it was collected."""
+def flags(course: Path, student: str, assignment: str, sha256: str) -> tuple[Flag, ...]:
+    """What a person should know of how a submission was collected."""
     known = read(course, student, assignment)
-    return next((one.left_out for one in reversed(known) if one.sha256 == sha256), ())
+    return next((one.flags for one in reversed(known) if one.sha256 == sha256), ())
 
 
 def refusal(known: Iterable[Attempt], rules: Settings) -> str | None:
@@ -105,12 +105,12 @@ def notes(known: Sequence[Attempt], rules: Settings, now: datetime) -> tuple[Fla
         told.append(f"{used} of {_attempts(rules.attempts)} used.")
     if after is not None and after > now and refusal(known, rules) is None:
         told.append(f"The next one is taken from {shown(after.isoformat())} on.")
-    flags = [Flag("attempts", " ".join(told))] if told else []
+    found = [Flag("attempts", " ".join(told))] if told else []
     for one in known:
         if one.refused:
             when = shown(one.submitted) or "later"
-            flags.append(Flag("attempt_refused", f"What you handed in {when} is kept and not graded: {one.refused}."))
-    return tuple(flags)
+            found.append(Flag("attempt_refused", f"What you handed in {when} is kept and not graded: {one.refused}."))
+    return tuple(found)
 
 
 def _attempts(most: int) -> str:

@@ -8,7 +8,7 @@ keep another's from being collected.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -19,8 +19,11 @@ from graders.errors import SubmissionError
 from graders.records import Flag, Record
 from graders.results.folders import handed_in, hash_files, hash_submission, replace_folder, write_file
 from graders.results.times import shown, utc
-from graders.run import attempts, exchange
+from graders.run import attempts, downloads, exchange
+from graders.run.arrivals import Arrived
 from graders.run.attempts import Attempt
+
+HONEST = timedelta(hours=1)  # between the time that a submission says and the one that the file system noted
 
 
 class Collected(Record):
@@ -34,17 +37,6 @@ class Collected(Record):
     problem: bool = False
 
 
-class Arrived(Record):
-    """A submission as it was found, or why there is none."""
-
-    student: str
-    files: dict[str, bytes]
-    submitted: str | None = None
-    source: str = "exchange"
-    left_out: tuple[Flag, ...] = ()
-    why: str | None = None
-
-
 class Collection(Record):
     """All of one collection. `unknown` are names that no student could be read from."""
 
@@ -52,29 +44,45 @@ class Collection(Record):
     unknown: tuple[str, ...] = ()
 
 
-def collect(settings: Settings, assignment: str, now: datetime | None = None) -> Collection:
-    """Collect everybody's newest submission from the exchange.
+def collect(
+    settings: Settings, assignment: str, download: Path | None = None, now: datetime | None = None
+) -> Collection:
+    """Collect everybody's newest submission from the exchange, or from the download of a course page.
 
     Raises:
-        CourseError: there is no exchange, or no such course in it.
+        CourseError: there is no exchange, or no such course in it; the download cannot be read.
     """
-    found, unknown = exchange.inbound(settings, assignment)
     now = now or datetime.now(UTC)
-    return Collection(tuple(take(settings, assignment, one, now) for one in _arrived(found)), tuple(unknown))
+    unknown: list[str] = []
+    found = downloads.arrivals(settings, download, unknown) if download else _arrived(settings, assignment, unknown)
+    students = tuple(take(settings, assignment, one, now) for one in found)  # which fills `unknown`
+    return Collection(students, tuple(sorted(unknown)))
 
 
-def _arrived(found: list[exchange.Inbound]) -> Iterator[Arrived]:
+def _arrived(settings: Settings, assignment: str, unknown: list[str]) -> Iterator[Arrived]:
+    found, strangers = exchange.inbound(settings, assignment)
+    unknown += strangers
     for one in found:
         if one.why is not None:
             yield Arrived(one.student, {}, why=one.why)
             continue
-        left_out: list[Flag] = []
+        flags: list[Flag] = []
         try:
-            files = read_handed_in(Path(one.folder), left_out)
+            files = read_handed_in(Path(one.folder), flags)
         except OSError as error:  # a file that is taken away meanwhile
             yield Arrived(one.student, {}, why=f"It could not be read: {error}.")
             continue
-        yield Arrived(one.student, files, one.submitted, left_out=tuple(left_out))
+        flags += _doubts(one)
+        yield Arrived(one.student, files, one.submitted, flags=tuple(flags))
+
+
+def _doubts(one: exchange.Inbound) -> list[Flag]:
+    """nbgrader lets a student's own computer write the time of a hand-in."""
+    said, seen = utc(one.submitted), utc(one.seen)
+    if said is None or seen is None or abs(seen - said) < HONEST:
+        return []
+    text = f"It says that it was handed in {shown(one.submitted)}; the exchange saw it {shown(one.seen)}."
+    return [Flag("time_doubtful", text)]
 
 
 def take(settings: Settings, assignment: str, one: Arrived, now: datetime) -> Collected:
@@ -96,7 +104,7 @@ def take(settings: Settings, assignment: str, one: Arrived, now: datetime) -> Co
         now.isoformat(timespec="seconds"),
         one.submitted,
         source=one.source,
-        left_out=one.left_out,
+        flags=one.flags,
     )
     seen = made.sha256 in {before.sha256 for before in known}
     if seen and not where.is_dir():
@@ -134,7 +142,7 @@ def _judged(rules: Settings, assignment: str, one: Arrived, known: tuple[Attempt
     told = [f"Collected, handed in {when}." if when else "Collected; when it was handed in is not known."]
     told += ["It takes the place of an earlier one, which is kept."] if counted else []
     told += [f"{len(counted) + 1} of {rules.attempts} attempts."] if rules.attempts is not None else []
-    return Collected(student, True, " ".join([*told, *(flag.text for flag in one.left_out[:3])]))
+    return Collected(student, True, " ".join([*told, *(flag.text for flag in one.flags[:3])]))
 
 
 def _again(course: Path, assignment: str, one: Arrived, made: Attempt) -> Collected:

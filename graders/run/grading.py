@@ -148,11 +148,11 @@ def read_job(course: Path, student: str, assignment: Assignment) -> Job:
     except OSError as error:  # such as a file that is taken away meanwhile; the rest of the class is graded
         return Job(student, {}, tuple(left_out), "", None, f"What was handed in could not be read: {error}.")
     submitted = stamp.decode(errors="replace").strip() if stamp is not None else None
-    left_out += attempts.left_out(course, student, assignment.name, digest)
-    return Job(student, files, tuple(left_out), digest, submitted, notes=_notes(where))
+    notes = (*attempts.flags(course, student, assignment.name, digest), *_asked(where))
+    return Job(student, files, tuple(left_out), digest, submitted, notes=notes)
 
 
-def _notes(where: Path) -> tuple[Flag, ...]:
+def _asked(where: Path) -> tuple[Flag, ...]:
     """What a student asks of a person, as one line of text."""
     asked = "".join(one if one.isprintable() else " " for one in read_note(where / SECOND_LOOK))
     return (Flag("second_look", f"A second look was asked for: “{' '.join(asked.split())}”"),) if asked else ()

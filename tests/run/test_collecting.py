@@ -13,7 +13,8 @@ from graders.config import Settings
 from graders.errors import CourseError
 from graders.records import Flag, to_json
 from graders.run import attempts, collecting
-from graders.run.collecting import Arrived, Collected, take
+from graders.run.arrivals import Arrived
+from graders.run.collecting import Collected, take
 
 NOON = datetime(2026, 10, 20, 12, tzinfo=UTC)
 WHO = "student-01"
@@ -165,7 +166,7 @@ def inbound(settings: Settings, name: str, **files: str) -> Path:
     """A folder in the exchange, as nbgrader leaves it."""
     folder = settings.course / "ex/small/inbound" / name
     folder.mkdir(parents=True)
-    for path, text in {"timestamp.txt": "2026-10-20 12:00:00.0 UTC", **files}.items():
+    for path, text in {"timestamp.txt": name.split("+")[-2], **files}.items():
         (folder / path).write_text(text)
     folder.chmod(0o777)
     return folder
@@ -181,14 +182,16 @@ def test_one_folder_in_the_exchange_keeps_no_other_from_being_collected(tmp_path
     os.mkfifo(good / "pipe")
     inbound(settings, "a+b [*]+ps1+2026-10-20 12:00:00.0 UTC+x", **{"ps1.ipynb": "odd"})
     inbound(settings, "student-02+ps1+2026-10-20 12:00:00.0 UTC+x").chmod(0o755)
+    inbound(settings, "student-06+ps1+2026-10-20 12:00:00.0 UTC+x", **{"timestamp.txt": "2026-10-20 09:00:00.0 UTC"})
     inbound(settings, "student-03+ps1+yesterday+x")
     inbound(settings, "student-04+ps10+2026-10-20 12:00:00.0 UTC+x")
     (good.parent / "student-05+ps1+2026-10-20 12:00:00.0 UTC+x").symlink_to(good)
-    found = collecting.collect(settings, "ps1", NOON)
+    found = collecting.collect(settings, "ps1", now=NOON)
     assert {one.student: one.taken for one in found.students} == {
         "student-01": True,
         "a+b [*]": True,
         "student-02": False,
+        "student-06": False,
     }
     assert found.unknown == ("student-03+ps1+yesterday+x", "student-05+ps1+2026-10-20 12:00:00.0 UTC+x")
     assert sorted(path.name for path in (tmp_path / "submitted/student-01/ps1").iterdir()) == [
@@ -196,6 +199,6 @@ def test_one_folder_in_the_exchange_keeps_no_other_from_being_collected(tmp_path
         "timestamp.txt",
     ]
     assert there(settings) == "late"
-    left = attempts.read(tmp_path, WHO, "ps1")[0].left_out
-    assert {one.name for one in left} == {"link_ignored"}
+    left = attempts.read(tmp_path, WHO, "ps1")[0].flags
+    assert {one.name for one in left} == {"link_ignored", "time_doubtful"}
     assert "is a link and was not followed" in to_json(left).decode()
