@@ -29,7 +29,7 @@ class Attempt(Record):
     """One submission that was collected. Times are ISO 8601; `submitted` is the student's or the course page's, if there is one.
 
     `work` is the hash of its files without the notes beside them: the same files again are no new attempt. `counted`: it is one.
-    `refused` says why it is not graded. `source` says where it came from, `flags` what of it was not taken or looks odd.
+    `refused` says why it is not graded, `earned` what an attempt earned that an earlier one beats. `source` says where it came from, `flags` what of it was not taken or looks odd.
     """
 
     sha256: str
@@ -38,6 +38,7 @@ class Attempt(Record):
     submitted: str | None = None
     counted: bool = True
     refused: str | None = None
+    earned: str | None = None
     source: str = "exchange"
     flags: tuple[Flag, ...] = ()
 
@@ -96,8 +97,6 @@ def opens(known: Iterable[Attempt], rules: Settings) -> datetime | None:
 
 def notes(known: Sequence[Attempt], rules: Settings, now: datetime) -> tuple[Flag, ...]:
     """What a student reads of all this on the page."""
-    if rules.attempts is None and not rules.cool_down_s:
-        return ()
     told = []
     used = sum(one.counted for one in known)
     after = opens(known, rules)
@@ -106,9 +105,15 @@ def notes(known: Sequence[Attempt], rules: Settings, now: datetime) -> tuple[Fla
     if after is not None and after > now and refusal(known, rules) is None:
         told.append(f"The next one is taken from {shown(after.isoformat())} on.")
     found = [Flag("attempts", " ".join(told))] if told else []
+    taken = {one.sha256 for one in known if one.counted}
     for one in known:
-        if one.refused:
-            when = shown(one.submitted) or "later"
+        when = shown(one.submitted) or "later"
+        if one.earned is not None:
+            text = (
+                f"The best attempt counts. What you handed in {when} earned {one.earned} points, fewer than this one."
+            )
+            found.append(Flag("better_stands", text))
+        if one.refused and one.sha256 not in taken:
             found.append(Flag("attempt_refused", f"What you handed in {when} is kept and not graded: {one.refused}."))
     return tuple(found)
 
@@ -122,11 +127,18 @@ def _all(most: int) -> str:
 
 
 def beside(known: Sequence[Attempt], sha256: str) -> Iterator[Attempt]:
-    """The submissions that came after an attempt and are none themselves: the same files again, and what was refused."""
+    """The submissions that came after an attempt and left it standing: the same files again, what was refused, what earned less."""
     place = next((place for place, one in enumerate(known) if one.sha256 == sha256), len(known))
     while 0 < place < len(known) and not known[place].counted:
         place -= 1
-    return itertools.takewhile(lambda one: not one.counted, known[place + 1 :])
+    return itertools.takewhile(lambda one: not one.counted or one.earned is not None, known[place + 1 :])
+
+
+def note(course: Path, student: str, assignment: str, sha256: str, earned: str) -> None:
+    """Note that an attempt earned less than an earlier one, and what."""
+    known = read(course, student, assignment)
+    changed = [msgspec.structs.replace(one, earned=earned) if one.sha256 == sha256 else one for one in known]
+    write_file(place(course, student, assignment) / ATTEMPTS, to_json(changed), mode=0o640)
 
 
 def keep(course: Path, student: str, assignment: str, sha256: str, submission: Path) -> None:

@@ -106,7 +106,7 @@ def take(settings: Settings, assignment: str, one: Arrived, now: datetime) -> Co
         source=one.source,
         flags=one.flags,
     )
-    seen = made.sha256 in {before.sha256 for before in known}
+    seen = made.sha256 in {before.sha256 for before in known if not before.refused}
     if seen and not where.is_dir():
         replace_folder(where, one.files)
         return Collected(one.student, True, "Put back: it was collected before, and its folder was gone.")
@@ -129,7 +129,8 @@ def _judged(rules: Settings, assignment: str, one: Arrived, known: tuple[Attempt
     if refused := attempts.refusal(known, rules):
         replace_folder(place, one.files)
         made = msgspec.structs.replace(made, counted=False, refused=refused)
-        attempts.add(course, student, assignment, made)
+        if made.sha256 not in {before.sha256 for before in known}:
+            attempts.add(course, student, assignment, made)
         return Collected(student, False, f"What came {when or 'now'} is kept and not graded: {refused}.")
     opens = attempts.opens(known, rules)
     if opens is not None and made.when < opens:
@@ -175,7 +176,7 @@ def _known(course: Path, student: str, assignment: str, where: Path, now: dateti
 
 def _not_newer(known: tuple[Attempt, ...], one: Arrived) -> str | None:
     """Why a submission is no newer one; None when it is, as far as is known."""
-    times = [when for before in known if (when := utc(before.submitted)) is not None]
+    times = [when for before in known if not before.refused and (when := utc(before.submitted)) is not None]
     mine = utc(one.submitted)
     if times and mine is None:
         return (

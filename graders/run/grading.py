@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Collection, Iterator
+from decimal import Decimal
 from itertools import chain
 from pathlib import Path
 
@@ -21,8 +22,8 @@ from graders.errors import CourseError, VerifyError
 from graders.records import Flag, Report, Status
 from graders.results import receipts, report
 from graders.results.folders import folder, handed_in, subfolders, write_file
-from graders.results.marks import NO_MARKS, Marks, difference, marked
-from graders.run import attempts, executors, pipeline
+from graders.results.marks import NO_MARKS, ZERO, Marks, difference, marked
+from graders.run import attempts, best, executors, pipeline
 from graders.run.bookkeeping import Bookkeeper
 from graders.run.pipeline import Course, Job
 
@@ -84,13 +85,20 @@ def grade_class(
     def told(one: Report, marks: Marks) -> None:
         done(_told(settings.course, one, marks))
 
+    def decided(one: Report, marks: Marks) -> None:
+        stands = best.decide(settings.course, one, _worth(one, marks))
+        told(one, marks) if stands is None else book.store(stands, told)
+
+    rules = settings.of(name)
+
     with Bookkeeper(settings) as book:
         may_be_late = markbook.may_be_late(settings.course, name, settings.db_url)
 
         def changed() -> Iterator[Job]:
             for student in chosen:  # read one by one: all submissions together need not fit into memory
                 job = read_job(settings.course, student, course.assignment)
-                kept = None if again else unchanged(settings.course, job, course)
+                anew = again or best.undecided(settings.course, student, name)
+                kept = None if anew else unchanged(settings.course, job, course)
                 if kept is None:
                     yield job
                 elif may_be_late:
@@ -105,8 +113,15 @@ def grade_class(
         receipts.publish(settings.course)
         for graded in executors.local(chain([first], jobs), course, max(1, min(workers, len(chosen)))):
             found = report.standing(graded.report, _earlier(settings.course, graded.report))
+            if rules.counts == "best":
+                best.set_aside(settings.course, found, lambda one: _worth(one, given().get(one.student, NO_MARKS)))
             report.write(settings.course, found, graded.notebooks, receipts.sign)
-            book.store(found, told)
+            book.store(found, decided)
+
+
+def _worth(one: Report, marks: Marks) -> Decimal:
+    """The points that count."""
+    return marked(one, marks).score or ZERO
 
 
 def _told(course: Path, signed: Report, marks: Marks) -> Report:

@@ -3,58 +3,18 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
+from hand_ins import NOON, WHO, at, course, hand_in, kept, there, work
 
-from graders import config
 from graders.config import Settings
 from graders.errors import CourseError
 from graders.records import Flag, to_json
 from graders.run import attempts, collecting
 from graders.run.arrivals import Arrived
-from graders.run.collecting import Collected, take
-
-NOON = datetime(2026, 10, 20, 12, tzinfo=UTC)
-WHO = "student-01"
-
-
-def course(folder: Path, *lines: str) -> Settings:
-    """A course with one assignment and these settings."""
-    (folder / "source/ps1").mkdir(parents=True)
-    text = "\n".join(['c.CourseDirectory.course_id = "small"', f"c.Exchange.root = {str(folder / 'ex')!r}", *lines])
-    (folder / "course_config.py").write_text(text)
-    return config.load(folder)
-
-
-def at(minutes: int) -> datetime:
-    """So long after noon."""
-    return NOON + timedelta(minutes=minutes)
-
-
-def work(text: str, minutes: int | None = 0, **more: str) -> Arrived:
-    """A submission of one file, handed in so many minutes after noon."""
-    stamp = None if minutes is None else f"{at(minutes):%Y-%m-%d %H:%M:%S.%f} UTC"
-    notes = {"second-look.txt": more["query"].encode()} if "query" in more else {}
-    notes |= {"timestamp.txt": stamp.encode()} if stamp else {}
-    return Arrived(more.get("student", WHO), {"ps1.ipynb": text.encode(), **notes}, stamp)
-
-
-def there(settings: Settings) -> str | None:
-    """What lies in `submitted/`."""
-    path = settings.course / f"submitted/{WHO}/ps1/ps1.ipynb"
-    return path.read_text() if path.exists() else None
-
-
-def kept(settings: Settings) -> set[str]:
-    """What is kept aside."""
-    return {path.read_text() for path in attempts.place(settings.course, WHO, "ps1").glob("*/ps1.ipynb")}
-
-
-def hand_in(settings: Settings, *rows: tuple[Arrived, int]) -> list[Collected]:
-    """Take submissions, each collected so many minutes after noon."""
-    return [take(settings, "ps1", one, at(minutes)) for one, minutes in rows]
+from graders.run.collecting import take
 
 
 @pytest.mark.parametrize(
@@ -120,7 +80,18 @@ def test_an_attempt_is_what_was_collected(tmp_path: Path) -> None:
     told = [one.text for one in attempts.notes(known, settings.of("ps1"), at(8))]
     assert told[0] == "2 of 2 attempts are used."
     assert told[1] == ("What you handed in 20 October 2026, 12:04 UTC is kept and not graded: all 2 attempts are used.")
-    assert attempts.notes(known, settings.of("another"), at(8)) == ()
+
+
+def test_a_limit_that_is_raised_lets_in_what_was_refused(tmp_path: Path) -> None:
+    """Collected again after the limit was raised, a refused submission is taken, and nobody is told that it was not."""
+    settings = course(tmp_path, "c.Graders.attempts = 1")
+    rows = (work("1"), 1), (work("2", 2), 3), (work("2", 2), 4)
+    assert [one.taken for one in hand_in(settings, *rows)] == [True, False, False]
+    assert len(attempts.read(tmp_path, WHO, "ps1")) == 2
+    more = msgspec.structs.replace(settings, attempts=3)
+    assert hand_in(more, (work("2", 2), 5))[0].taken
+    told = attempts.notes(attempts.read(tmp_path, WHO, "ps1"), more, at(6))
+    assert told == (Flag("attempts", "2 of 3 attempts are used."),)
 
 
 def test_a_hand_in_during_the_cool_down_waits_and_is_not_lost(tmp_path: Path) -> None:
