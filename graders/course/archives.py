@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
+
 from graders.course.files import MOST_FILES, is_leftover, read_regular, too_large
 from graders.coursework import LARGEST_FILE_BYTES, LARGEST_SUBMISSION_BYTES
 from graders.errors import CourseError
@@ -113,7 +115,7 @@ def unpack(name: str, data: bytes) -> tuple[dict[str, bytes], list[Flag]]:
     except Exception as error:  # as above
         told = f"{name} could not be read to its end ({type(error).__name__}: {error})."
         return {}, [Flag("archive_damaged", told)]
-    return files, [Flag(one.name, f"In {name}: {one.text}") for one in left_out]
+    return files, [msgspec.structs.replace(one, text=f"In {name}: {one.text}") for one in left_out]
 
 
 def _leads_out(path: str) -> bool:

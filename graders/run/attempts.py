@@ -10,6 +10,7 @@ one took the place of.
 from __future__ import annotations
 
 import itertools
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -145,5 +146,7 @@ def keep(course: Path, student: str, assignment: str, sha256: str, submission: P
     """Move a submission away to where earlier ones are kept."""
     target = place(course, student, assignment) / sha256
     target.parent.mkdir(parents=True, exist_ok=True)
-    if not target.exists():
+    if target.exists():
+        shutil.rmtree(submission)  # the same bytes
+    else:
         submission.rename(target)
