@@ -15,6 +15,7 @@ import re
 import stat
 import sys
 from collections.abc import Collection, Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,12 +34,16 @@ _SECRET = re.compile(r"[0-9a-f]{32,256}")  # nbgrader writes 128 such digits
 
 
 class Inbound(Record):
-    """One submission in the exchange, the newest of its student; or why it cannot be taken."""
+    """One submission in the exchange, the newest of its student; or why it cannot be taken.
+
+    `seen` is when the file system noted it last, which a student cannot choose: ISO 8601, UTC.
+    """
 
     student: str
     folder: str
     submitted: str
     why: str | None = None
+    seen: str = ""
 
 
 class HandedIn(Record):
@@ -57,7 +62,7 @@ def inbound(settings: Settings, assignment: str) -> tuple[list[Inbound], list[st
     Raises:
         CourseError: there is no exchange here, or it has no such course.
     """
-    place, checked = _inbound(settings)
+    place, checked = _place(settings)
     try:
         with os.scandir(place) as entries:
             folders = [(one.name, one.is_dir(follow_symlinks=False)) for one in entries]
@@ -76,7 +81,7 @@ def inbound(settings: Settings, assignment: str) -> tuple[list[Inbound], list[st
         if not is_folder or not parts[0] or utc(parts[2]) is None or readable != name:
             unknown.append(readable)
             continue
-        found = Inbound(parts[0], str(place / name), parts[2], _why(place / name, parts[0], checked))
+        found = _inbound(place / name, parts[0], parts[2], checked)
         if _rank(found) > _rank(newest.get(found.student)):
             newest[found.student] = found
     return [newest[student] for student in sorted(newest)], unknown
@@ -112,10 +117,10 @@ def _parts(name: str) -> list[str]:
 
 def inbound_folder(settings: Settings) -> Path:
     """Where submissions arrive, whether or not it is there. Raises `CourseError` when no course is named."""
-    return _inbound(settings)[0]
+    return _place(settings)[0]
 
 
-def _inbound(settings: Settings) -> tuple[Path, bool]:
+def _place(settings: Settings) -> tuple[Path, bool]:
     """That folder, and whether the owner of what lies there is looked at."""
     app = _app(settings.course)
     checked = bool(app.config.get("ExchangeCollect", {}).get("check_owner", True))
@@ -127,26 +132,33 @@ def _rank(one: Inbound | None) -> tuple[bool, bool, Any]:
     return (False, False, None) if one is None else (True, one.why is None, utc(one.submitted))
 
 
-def _why(folder: Path, student: str, checked: bool) -> str | None:
-    """Why a submission in the exchange is not taken; None when it is."""
+def _inbound(folder: Path, student: str, submitted: str, checked: bool) -> Inbound:
     try:
         status = folder.stat(follow_symlinks=False)
     except OSError as error:
-        return f"It cannot be looked at: {error.strerror}."
+        return Inbound(student, str(folder), submitted, f"It cannot be looked at: {error.strerror}.")
+    why = _whose(status, student) if checked else None
+    # nbgrader opens the folder when all is in it
+    if not (stamp := read_note(folder / STAMP)) or not (read_note(folder / SECRET) or status.st_mode & stat.S_IWOTH):
+        why = why or "It is still being handed in, or not whole. It is taken the next time if it is whole by then."
+    elif utc(stamp) != utc(submitted):
+        why = why or f"Its name says {submitted}, and its {STAMP} says {stamp[:60]!r}."
+    seen = datetime.fromtimestamp(status.st_ctime, UTC).isoformat(timespec="seconds")
+    return Inbound(student, str(folder), submitted, why, seen)
+
+
+def _whose(status: os.stat_result, student: str) -> str | None:
+    """Why it is not by whom it says; None when it is, or when everybody works in one account, as in a container."""
     try:
         owner = pwd.getpwuid(status.st_uid).pw_name
     except KeyError:
         owner = f"number {status.st_uid}"
-    # where everybody works in one account, as in a container, an owner tells nothing
-    if checked and owner != student and status.st_uid != os.getuid():
-        return (
-            f"It says that it is by {student}, and the account {owner} put it there. If accounts and students have "
-            "different names in your course, set c.ExchangeCollect.check_owner = False."
-        )
-    # nbgrader opens the folder when all is in it
-    if not read_note(folder / STAMP) or not (read_note(folder / SECRET) or status.st_mode & stat.S_IWOTH):
-        return "It is still being handed in, or not whole. It is taken the next time if it is whole by then."
-    return None
+    if owner == student or status.st_uid == os.getuid():
+        return None
+    return (
+        f"It says that it is by {student}, and the account {owner} put it there. If accounts and students have "
+        "different names in your course, set c.ExchangeCollect.check_owner = False."
+    )
 
 
 def release(folder: Path, student: str, submission: Path, pages: Mapping[str, bytes]) -> str | None:
