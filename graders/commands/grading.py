@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from graders import config
 from graders.commands.terminal import err, out, print_changes, print_reports, progress
-from graders.errors import GradersError
+from graders.errors import GradersError, SettingsError
 from graders.records import Report, Status
 from graders.results import journal
 from graders.results.shifts import Change
@@ -22,11 +22,23 @@ _CALM = {"not_attempted", "packages_installed", "folder_changed", "builtin_hidde
 def grade(options: argparse.Namespace) -> int:
     """Examine submissions and store their scores; 1 when something needs a person."""
     settings = config.load(options.course)
-    reports = grade_class(settings, options.assignment, options.student, options.jobs, options.again, options.json)
+    scheduler = _scheduler(options)
+    reports = grade_class(
+        settings, options.assignment, options.student, options.jobs, options.again, options.json, scheduler=scheduler
+    )
     if not options.json:
         print_reports(reports)
         print_groups(settings, options.assignment)
     return _needs_person(reports)
+
+
+def _scheduler(options: argparse.Namespace) -> str | None:
+    if (options.executor == "dask") != (options.scheduler is not None):
+        raise SettingsError(
+            "--executor dask and --scheduler ADDR belong together: examinations then run on that Dask cluster. "
+            "Name both, or neither to grade on this machine."
+        )
+    return str(options.scheduler) if options.scheduler else None
 
 
 def grade_class(
@@ -37,6 +49,7 @@ def grade_class(
     again: bool,
     json: bool,
     isolation: str | None = None,
+    scheduler: str | None = None,
 ) -> list[Report]:
     """Grade a class with a progress bar on a terminal, or one JSON line a report."""
     from graders.results.report import json_line
@@ -54,7 +67,7 @@ def grade_class(
                 sys.stdout.write(json_line(report).decode() + "\n")
                 sys.stdout.flush()
 
-        grading.grade_class(settings, course, who, jobs, again, done)
+        grading.grade_class(settings, course, who, jobs, again, done, scheduler)
     return sorted(reports, key=lambda one: one.student)
 
 

@@ -11,11 +11,13 @@ from __future__ import annotations
 import functools
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
-from distributed import Client, Future, KilledWorker, as_completed
+from distributed import Client, Future, KilledWorker, wait
 
 from graders.course.reference import establish, with_caches
 from graders.errors import GradersError
@@ -24,45 +26,80 @@ from graders.results.receipts import environment_sha256
 from graders.run import pipeline
 from graders.run.pipeline import Course, Graded, Job
 
-SLOT = (
-    "slots"  # a worker that declares this resource runs so many examinations at once; one that does not, one a thread
-)
+SLOT = "slots"  # so many examinations run at once on a worker that declares it; on one that does not, one a thread
 _AHEAD = 4  # tasks in flight for each place: enough to keep it busy, few enough to keep memory flat
 _CONNECT_S = 10
+_LOOK_S = 0.1  # how often new jobs are asked for while others run
 
 
-def grade(jobs: Iterable[Job], course: Course, address: str) -> Iterator[Graded]:
-    """Grade `jobs` on the workers of the scheduler at `address`; results come in the order in which they are done.
+class Cluster:
+    """A context manager: the workers of the scheduler at `address`, as `executors.Workers` for one course."""
 
-    Raises:
-        GradersError: nobody answers there, no worker is there, or one is not like this machine.
-    """
-    with _connected(address) as client:
-        places, resources = _places(client, address)
-        # scattered once: workers hand it to each other
-        plan = client.scatter(msgspec.msgpack.encode(_portable(course)), hash=False)
-        begin = functools.partial(client.submit, _grade, plan, environment_sha256(), pure=False, resources=resources)
-        waiting = iter(jobs)
-        running: dict[str, Job] = {}
-        tasks = as_completed(loop=client.loop)
+    def __init__(self, course: Course, address: str) -> None:
+        self._course, self._address = course, address
+        self._open = ExitStack()
+        self._submit: Callable[[bytes], Future[bytes]] | None = None
+        self._most = 0
 
-        def refill() -> None:
-            for job in waiting:
-                future = begin(msgspec.msgpack.encode(job))
-                running[future.key] = job
-                tasks.add(future)
-                if len(running) >= places * _AHEAD:
-                    return
+    def grade(self, jobs: Iterable[Job | None]) -> Iterator[Graded]:
+        """Results in the order in which they are done. A job that is None says that there is none just now, but may be soon.
 
-        refill()
-        for future in tasks:
-            yield _result(future, running.pop(future.key), course)
-            refill()
+        Raises:
+            GradersError: as `open`; or a worker is not like this machine, or its walls cannot be had.
+        """
+        running: dict[Future[bytes], Job] = {}
+        for job in jobs:
+            if job is None:
+                yield from self._finished(running, _LOOK_S)
+                continue
+            running[self._ready()(msgspec.msgpack.encode(job))] = job
+            if len(running) >= self._most:
+                yield from self._finished(running)
+        while running:
+            yield from self._finished(running)
+
+    def open(self) -> None:
+        """Connect now and not with the first job. Raises `GradersError` when nobody answers, or there is no worker."""
+        self._ready()
+
+    def _ready(self) -> Callable[[bytes], Future[bytes]]:
+        if self._submit is None:
+            client = self._open.enter_context(_connected(self._address))
+            places, resources = _places(client, self._address)
+            self._most = places * _AHEAD
+            # scattered once: workers hand it to each other
+            plan = client.scatter(msgspec.msgpack.encode(_portable(self._course)), hash=False)
+            begin = functools.partial(client.submit, _grade, plan, environment_sha256())
+            self._submit = functools.partial(begin, pure=False, resources=resources)
+        return self._submit
+
+    def _finished(self, running: dict[Future[bytes], Job], patience_s: float | None = None) -> Iterator[Graded]:
+        if not running:
+            time.sleep(patience_s or 0.0)
+        try:
+            done = wait(list(running), patience_s, return_when="FIRST_COMPLETED").done if running else ()
+        except TimeoutError:
+            return
+        for future in done:
+            yield self._result(future, running.pop(future))
+
+    def _result(self, future: Future[bytes], job: Job) -> Graded:
+        try:
+            return msgspec.msgpack.decode(future.result(), type=Graded)
+        except KilledWorker:
+            why = "The worker that graded this submission was lost, again and again. A person will look at it."
+            return pipeline.not_graded(job, self._course, why)
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
 
 
 def _connected(address: str) -> Client:
     try:
-        return Client(address, timeout=_CONNECT_S, set_as_default=False)
+        return Client(address, timeout=_CONNECT_S)
     except (OSError, ValueError, TypeError) as error:  # the last is Dask's word for TLS without certificates
         raise GradersError(
             f"No Dask scheduler answers at {address!r}: {error}. Wanted: an address such as tcp://host:8786 or tls://host:8786. "
@@ -85,15 +122,6 @@ def _portable(course: Course) -> Course:
     """The course without folders of this machine. A worker fills caches of its own: programs are compiled for one kind of processor."""
     conditions = msgspec.structs.replace(course.conditions, candidate_cache=None, examiner_cache=None)
     return msgspec.structs.replace(course, conditions=conditions)
-
-
-def _result(future: Future, job: Job, course: Course) -> Graded:
-    try:
-        return msgspec.msgpack.decode(future.result(), type=Graded)
-    except KilledWorker:
-        return pipeline.not_graded(
-            job, course, "The worker that graded this submission was lost, again and again. A person will look at it."
-        )
 
 
 # What follows runs in a worker.

@@ -10,6 +10,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from graders.config import Settings
 from graders.errors import VerifyError
@@ -17,10 +18,14 @@ from graders.records import Report, Status
 from graders.results import journal, receipts, report, shifts
 from graders.results.folders import folder, mend_folder, write_file
 from graders.results.marks import NO_MARKS, ZERO, Marks, difference, marked
-from graders.run import best, executors
+from graders.run import best
 from graders.run.bookkeeping import Bookkeeper
+from graders.run.executors import Workers
 from graders.run.pipeline import Course, Graded, Job
 from graders.run.submissions import read_job
+
+if TYPE_CHECKING:  # with Dask, which not everybody installs
+    from graders.run.cluster import Cluster
 
 DIFFERENCE = "answer-changed.diff"
 Kept = Callable[[Path, Job, Course], Report | None]
@@ -33,13 +38,14 @@ def nothing(course: Path, job: Job, wanted: Course) -> None:
 class Desk:
     """A context manager: workers and the gradebook's writer, who stay warm from one call to the next.
 
-    Whoever calls holds the assignment's lock. `act` is the command in whose name scores change.
+    Whoever calls holds the assignment's lock. `crew` are processes of this machine, or a cluster; `act` is the command in whose name
+    scores change.
     """
 
-    def __init__(self, settings: Settings, course: Course, workers: int, act: str = "grade") -> None:
+    def __init__(self, settings: Settings, course: Course, crew: Workers | Cluster, act: str = "grade") -> None:
         self.course = course
         self._settings, self._act, self._opened = settings, act, False
-        self._workers, self._book = executors.Workers(course, workers), Bookkeeper(settings)
+        self._workers, self._book = crew, Bookkeeper(settings)
 
     def grade(self, chosen: Iterable[str | None], kept: Kept, done: Callable[[Report], None]) -> None:
         """Grade the submissions of `chosen` students and store each; a None among them says that there is nobody just now.

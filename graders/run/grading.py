@@ -9,17 +9,22 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from graders.config import Settings
 from graders.course.assignments import read_assignment
 from graders.course.reference import establish, known, with_caches
-from graders.errors import CourseError
+from graders.errors import CourseError, SettingsError
 from graders.records import Report
 from graders.results import report
 from graders.results.folders import folder, handed_in, subfolders
 from graders.run import locks, pipeline
 from graders.run.desk import Desk, nothing, unchanged
+from graders.run.executors import Workers
 from graders.run.pipeline import Course
+
+if TYPE_CHECKING:  # with Dask, which not everybody installs
+    from graders.run.cluster import Cluster
 
 
 def students(course: Path, assignment: str) -> list[str]:
@@ -58,18 +63,32 @@ def grade_class(
     workers: int,
     again: bool,
     done: Callable[[Report], None],
+    scheduler: str | None = None,
 ) -> None:
     """Grade the submissions of `chosen` students and store each. `done` is told every report, new or unchanged.
 
+    Examinations run in `workers` processes of this machine, or on the Dask cluster of a scheduler.
+
     Raises:
         BusyError: another process has this assignment in its hands.
+        GradersError: there is no such cluster.
         IsolationError: the walls that the course demands cannot be had; nothing is graded.
     """
     with (
         locks.holding(settings.course, course.assignment.name, "grade"),
-        Desk(settings, course, max(1, min(workers, len(chosen)))) as desk,
+        Desk(settings, course, _crew(course, max(1, min(workers, len(chosen))), scheduler)) as desk,
     ):
         desk.grade(chosen, nothing if again else unchanged, done)
+
+
+def _crew(course: Course, workers: int, scheduler: str | None) -> Workers | Cluster:
+    if scheduler is None:
+        return Workers(course, workers)
+    try:
+        from graders.run.cluster import Cluster
+    except ImportError as error:
+        raise SettingsError(f"Dask is not installed here ({error}). Next step: pip install 'graders[dask]'.") from None
+    return Cluster(course, scheduler)
 
 
 def stored(course: Path, assignment: str, chosen: Collection[str] | None = None) -> list[tuple[Report, list[str]]]:

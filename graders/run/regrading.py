@@ -13,6 +13,7 @@ from graders.results.marks import NO_MARKS
 from graders.results.shifts import Change, compare
 from graders.run import grading, locks
 from graders.run.desk import Desk
+from graders.run.executors import Workers
 from graders.run.pipeline import Course, Graded
 
 
@@ -33,7 +34,7 @@ def regrade(
     name = course.assignment.name
     with (
         locks.holding(settings.course, name, "regrade"),
-        Desk(settings, course, max(1, min(workers, len(chosen))), "regrade") as desk,
+        Desk(settings, course, Workers(course, max(1, min(workers, len(chosen)))), "regrade") as desk,
     ):
         found = sorted(_changes(settings, desk, name, chosen), key=lambda one: one[0].before.student)
         shown([change for change, _ in found])

@@ -21,6 +21,7 @@ from graders.records import Record, Report
 from graders.results.folders import folder, mend_folder
 from graders.run import exchange, grading, locks, returning
 from graders.run.desk import Desk, same_files
+from graders.run.executors import Workers
 from graders.run.inbox import Inbox
 
 POLL_S = 3.0  # where the system tells nothing, as on a network file system
@@ -64,7 +65,7 @@ class Watch:
         while not self._stop.is_set():
             try:
                 course = grading.prepare(self._settings, self._assignment, self._isolation)
-                with Desk(self._settings, course, self._workers, "watch") as desk:
+                with Desk(self._settings, course, Workers(course, self._workers), "watch") as desk:
                     self._serve(desk)
             except (BusyError, CourseError, InfrastructureError, OSError) as error:
                 self._tell(f"{error} Trying again every {RETRY_S:g} s.")

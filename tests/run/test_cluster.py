@@ -89,6 +89,12 @@ def handed_in(count: int = CLASS) -> list[Job]:
     return [job(f"student-{n:02d}", SLEEP + "0" * (n % 3 == 2)) for n in range(count)]
 
 
+def grade(jobs: list[Job], address: str) -> Iterator[Graded]:
+    """Grade on a cluster."""
+    with cluster.Cluster(one_exercise.course(), address) as workers:
+        yield from workers.grade(jobs)
+
+
 RIGHT = {f"student-{n:02d}": 0 if n % 3 == 2 else 3 for n in range(CLASS)}
 
 
@@ -103,7 +109,7 @@ def test_the_class_gets_its_scores_whatever_happens_to_workers(clusters: Callabl
     """One worker of three is killed with work in hand and another joins: nobody loses a grade, nobody is graded twice."""
     here = clusters()
     victim, *_ = [here.add() for _ in range(3)]
-    graded = cluster.grade(handed_in(), one_exercise.course(), here.address)
+    graded = grade(handed_in(), here.address)
     first = next(graded)
     victim.send_signal(signal.SIGKILL)
     here.add()
@@ -116,7 +122,7 @@ def test_a_submission_that_loses_every_worker_is_not_graded(clusters: Callable[.
     victim = here.add()
     killer = threading.Thread(target=kill_when_busy, args=[victim])
     killer.start()
-    [only] = cluster.grade(handed_in(1), one_exercise.course(), here.address)
+    [only] = grade(handed_in(1), here.address)
     killer.join()
     assert (only.report.status, only.report.score) == (Status.not_graded, None)
     assert "lost" in (only.report.reason or "")
@@ -134,7 +140,7 @@ def test_a_worker_that_declares_slots_runs_so_many_at_once(clusters: Callable[..
     """Two slots on one worker take two examinations, and never a third."""
     here = clusters()
     here.add("--nthreads", "4", "--resources", f"{cluster.SLOT}=2")
-    graded = [one.report for one in cluster.grade(handed_in(6), one_exercise.course(), here.address)]
+    graded = [one.report for one in grade(handed_in(6), here.address)]
     assert 1 < max(at_once(graded)) <= 2
 
 
@@ -151,10 +157,10 @@ def at_once(reports: list[Report]) -> list[int]:
 def test_no_scheduler_no_worker_and_another_environment_are_told(clusters: Callable[..., Cluster]) -> None:
     """An address where nobody listens, a cluster without workers and a worker with other packages end with a sentence."""
     with pytest.raises(GradersError, match="No Dask scheduler answers at"):
-        next(cluster.grade(handed_in(1), one_exercise.course(), "tcp://127.0.0.1:1"))
+        next(grade(handed_in(1), "tcp://127.0.0.1:1"))
     here = clusters()
     with pytest.raises(GradersError, match="has no worker"):
-        next(cluster.grade(handed_in(1), one_exercise.course(), here.address))
+        next(grade(handed_in(1), here.address))
     with pytest.raises(GradersError, match="other packages"):
         cluster._grade(b"", "0" * 64, b"")
 
@@ -168,11 +174,11 @@ def test_over_tls_when_dask_is_configured_so(
     assert here.address.startswith("tls://")
     here.add()
     with pytest.raises(GradersError, match="No Dask scheduler answers"):
-        next(cluster.grade(handed_in(1), one_exercise.course(), here.address))
+        next(grade(handed_in(1), here.address))
     both = next(iter(settings.values()))
     mine = {f"distributed.comm.tls.{name}": both for name in ("ca-file", "client.key", "client.cert")}
     with dask.config.set(mine):
-        assert scores(cluster.grade(handed_in(3), one_exercise.course(), here.address)) == dict(list(RIGHT.items())[:3])
+        assert scores(grade(handed_in(3), here.address)) == dict(list(RIGHT.items())[:3])
 
 
 def certificates(folder: Path) -> dict[str, str]:
