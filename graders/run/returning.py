@@ -19,7 +19,7 @@ from graders.results import feedback
 from graders.results.folders import handed_in, hash_submission
 from graders.results.markbook import marks_of
 from graders.results.marks import NO_MARKS
-from graders.run import attempts, exchange, grading
+from graders.run import attempts, exchange, grading, locks
 
 
 class Returned(Record):
@@ -63,10 +63,11 @@ def _written(settings: Settings, assignment: str, students: Collection[str] | No
     given = marks_of(course, assignment, settings.db_url)
     now, rules = datetime.now(UTC), settings.of(assignment)
     found = []
-    for report, notebooks in reports:
-        notes = attempts.notes(attempts.read(course, report.student, assignment), rules, now)
-        told = msgspec.structs.replace(report, flags=(*report.flags, *notes))
-        found.append((report, feedback.write(course, told, notebooks, given.get(report.student, NO_MARKS))))
+    with locks.holding(course, assignment, "feedback"):
+        for report, notebooks in reports:
+            notes = attempts.notes(attempts.read(course, report.student, assignment), rules, now)
+            told = msgspec.structs.replace(report, flags=(*report.flags, *notes))
+            found.append((report, feedback.write(course, told, notebooks, given.get(report.student, NO_MARKS))))
     return found
 
 

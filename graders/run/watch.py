@@ -77,7 +77,10 @@ class Watch:
         with closing(self._arrivals()) as arrivals:
             while not self._stop.is_set() and self._version() == version:
                 if inbox.waiting():
-                    self._burst(desk, inbox)
+                    try:
+                        self._burst(desk, inbox)
+                    except BusyError as error:
+                        self._tell(str(error))
                 next(arrivals)
 
     def _arrivals(self) -> Generator[None]:
@@ -124,7 +127,7 @@ class Watch:
             left.discard(report.student)
             self._return(report)
 
-        with locks.holding(self._settings.course, self._assignment, "watch"):
+        with locks.holding(self._settings.course, self._assignment, "watch", patience_s=POLL_S):
             desk.grade(students(), same_files, done)
 
     def _return(self, report: Report) -> None:
