@@ -24,7 +24,7 @@ from graders.config import Settings, read_config
 from graders.course.files import SECOND_LOOK, SECRET, STAMP, read_note
 from graders.errors import CourseError
 from graders.records import Record
-from graders.results.folders import subfolders, write_file
+from graders.results.folders import leftovers, subfolders, write_file
 from graders.results.times import utc
 
 if TYPE_CHECKING:
@@ -107,7 +107,8 @@ def pages(settings: Settings, submissions: Iterable[Path], notebooks: Collection
             place = inbound_folder(settings).parent / "feedback"
             names = {*notebooks, *(path.stem for path in submission.glob("*.ipynb"))}
             found |= {place / f"{notebook_hash(secret=secret, notebook_id=name)}.html" for name in names}
-    return sorted(path for path in found if path.is_file())
+    there = [path for path in found if path.parent.is_dir()]
+    return sorted(one for path in there for one in (path, *leftovers(path)) if one.is_file())
 
 
 def _parts(name: str) -> list[str]:
@@ -164,7 +165,8 @@ def _whose(status: os.stat_result, student: str) -> str | None:
 def release(folder: Path, student: str, submission: Path, pages: Mapping[str, bytes]) -> str | None:
     """Put pages by notebook into the exchange's `feedback_folder`, for whoever handed in `submission`. Returns why not, if not.
 
-    A page's file name is nbgrader's hash of the submission's secret, in a folder that nobody can list.
+    A page's file name is nbgrader's hash of the submission's secret, in a folder that nobody can list. Nobody else gives out pages of this
+    assignment meanwhile.
     """
     secret = read_note(submission / SECRET)
     if not secret:
@@ -174,7 +176,10 @@ def release(folder: Path, student: str, submission: Path, pages: Mapping[str, by
     from nbgrader.utils import notebook_hash
 
     for name, page in pages.items():
-        write_file(folder / f"{notebook_hash(secret=secret, notebook_id=name)}.html", page)
+        path = folder / f"{notebook_hash(secret=secret, notebook_id=name)}.html"
+        for left in leftovers(path):
+            left.unlink()
+        write_file(path, page)
     return None
 
 

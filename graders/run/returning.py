@@ -45,13 +45,15 @@ def release_feedback(settings: Settings, assignment: str, students: Collection[s
     """Write the pages as above and put each into the exchange, where nbgrader gives it to its student.
 
     Raises:
+        BusyError: another process has this assignment in its hands.
         CourseError: nothing is graded, or there is no exchange.
     """
     folder = exchange.feedback_folder(settings)
     given = []
-    for report, pages in _written(settings, assignment, students):
-        why = _release(settings.course, folder, report, pages)
-        given.append(Returned(report.student, tuple(map(str, pages)), why))
+    with locks.holding(settings.course, assignment, "feedback"):
+        for report, pages in _written(settings, assignment, students):
+            why = _release(settings.course, folder, report, pages)
+            given.append(Returned(report.student, tuple(map(str, pages)), why))
     return given
 
 
