@@ -51,7 +51,7 @@ def collect(options: argparse.Namespace) -> int:
             "The list of students tells who they are: nbgrader db student add ID --lms-user-id NUMBER --first-name …"
         )
     taken = sum(one.taken for one in found.students)
-    out.print(f"{taken} of {len(found.students)} collected.")
+    out.print(f"{taken} of {len({one.student for one in found.students})} collected.")
     return int(any(one.problem for one in found.students) or bool(found.unknown))
 
 
