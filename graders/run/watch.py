@@ -117,11 +117,16 @@ class Watch:
         left: set[str] = set()
 
         def students() -> Iterator[str | None]:
-            while (new := inbox.new()) or left:
-                left.update(new)
-                yield from new
-                if not new:
-                    yield None
+            new: dict[str, None] = {}
+            while True:
+                new |= dict.fromkeys(inbox.new())
+                # whoever hands in again meanwhile comes after what is in work: results are stored in the order of hand-ins
+                ready = [one for one in new if one not in left]
+                if not ready and not left:
+                    return
+                new = {one: None for one in new if one in left}
+                left.update(ready)
+                yield from ready or (None,)
 
         def done(report: Report) -> None:
             left.discard(report.student)
