@@ -14,17 +14,17 @@ import pwd
 import re
 import stat
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graders import nbgrader_parts
 from graders.config import Settings, read_config
 from graders.course.files import SECOND_LOOK, SECRET, STAMP, read_note
 from graders.errors import CourseError
 from graders.records import Record
-from graders.results.folders import subfolders, write_file
+from graders.results.folders import leftovers, write_file
 from graders.results.times import utc
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _SECRET = re.compile(r"[0-9a-f]{32,256}")  # nbgrader writes 128 such digits
 
 
 class Inbound(Record):
-    """One submission in the exchange, the newest of its student; or why it cannot be taken.
+    """One submission in the exchange, or why it cannot be taken.
 
     `seen` is when the file system noted it last, which a student cannot choose: ISO 8601, UTC.
     """
@@ -57,7 +57,7 @@ class HandedIn(Record):
 
 
 def inbound(settings: Settings, assignment: str) -> tuple[list[Inbound], list[str]]:
-    """The newest submission of each student, by student, and the names that were not understood.
+    """The newest submission of each student that can be taken, what is newer and cannot, and the names that were not understood.
 
     Raises:
         CourseError: there is no exchange here, or it has no such course.
@@ -71,47 +71,22 @@ def inbound(settings: Settings, assignment: str) -> tuple[list[Inbound], list[st
             f"{place} cannot be read ({error.strerror}), so nothing is collected from the exchange. Next step: nbgrader "
             f"release_assignment {assignment}, which makes it; or collect from a download with --from."
         ) from None
-    newest: dict[str, Inbound] = {}
+    by_student: dict[str, list[Inbound]] = {}
     unknown = []
     for name, is_folder in sorted(folders):
-        parts = _parts(name)
+        parts = parts_of(name)
         if len(parts) < 3 or parts[1] != assignment:
             continue
         readable = name.encode("utf-8", "replace").decode()
         if not is_folder or not parts[0] or utc(parts[2]) is None or readable != name:
             unknown.append(readable)
             continue
-        found = _inbound(place / name, parts[0], parts[2], checked)
-        if _rank(found) > _rank(newest.get(found.student)):
-            newest[found.student] = found
-    return [newest[student] for student in sorted(newest)], unknown
+        by_student.setdefault(parts[0], []).append(_inbound(place / name, parts[0], parts[2], checked))
+    return [one for student in sorted(by_student) for one in _newest(by_student[student])], unknown
 
 
-def copies(settings: Settings, student: str) -> list[Path]:
-    """Every submission of a student in the exchange, whatever its assignment; none if there is no exchange."""
-    try:
-        place = inbound_folder(settings)
-    except CourseError:
-        return []
-    names = subfolders(place) if os.access(place, os.R_OK) else []
-    return [place / name for name in names if len(_parts(name)) > 2 and _parts(name)[0] == student]
-
-
-def pages(settings: Settings, submissions: Iterable[Path], notebooks: Collection[str]) -> list[Path]:
-    """The pages in the exchange that belong to these submissions, under the names of `notebooks` or their own."""
-    from nbgrader.utils import notebook_hash
-
-    found: set[Path] = set()
-    for submission in submissions:
-        if secret := read_note(submission / SECRET):
-            place = inbound_folder(settings).parent / "feedback"
-            names = {*notebooks, *(path.stem for path in submission.glob("*.ipynb"))}
-            found |= {place / f"{notebook_hash(secret=secret, notebook_id=name)}.html" for name in names}
-    return sorted(path for path in found if path.is_file())
-
-
-def _parts(name: str) -> list[str]:
-    """Student, assignment, time and perhaps a random part of a folder's name; an id may hold a plus."""
+def parts_of(name: str) -> list[str]:
+    """Student, assignment, time and perhaps a random part of the name of a folder with a submission; an id may hold a plus."""
     return name.rsplit("+", 3) if name.count("+") > 2 else name.rsplit("+", 2)
 
 
@@ -127,9 +102,16 @@ def _place(settings: Settings) -> tuple[Path, bool]:
     return _course_folder(app) / "inbound", checked
 
 
-def _rank(one: Inbound | None) -> tuple[bool, bool, Any]:
-    """What can be taken comes before what cannot, the later before the earlier."""
-    return (False, False, None) if one is None else (True, one.why is None, utc(one.submitted))
+def _newest(found: list[Inbound]) -> Iterator[Inbound]:
+    """From the newest back to the first that can be taken; of those that cannot, one for each reason."""
+    told = set()
+    for one in sorted(found, key=lambda one: (utc(one.submitted), one.folder), reverse=True):
+        if one.why is None:
+            yield one
+            return
+        if one.why not in told:
+            yield one
+        told.add(one.why)
 
 
 def _inbound(folder: Path, student: str, submitted: str, checked: bool) -> Inbound:
@@ -164,18 +146,27 @@ def _whose(status: os.stat_result, student: str) -> str | None:
 def release(folder: Path, student: str, submission: Path, pages: Mapping[str, bytes]) -> str | None:
     """Put pages by notebook into the exchange's `feedback_folder`, for whoever handed in `submission`. Returns why not, if not.
 
-    A page's file name is nbgrader's hash of the submission's secret, in a folder that nobody can list.
+    A page's file name is nbgrader's hash of the submission's secret, in a folder that nobody can list. Nobody else gives out pages of this
+    assignment meanwhile.
     """
     secret = read_note(submission / SECRET)
     if not secret:
         return f"What {student} handed in did not come through the exchange; give the page back where it came from."
     if not _SECRET.fullmatch(secret):
         return f"The secret that {student} handed in is not one of nbgrader's, and others could guess it."
+    for name, page in pages.items():
+        path = folder / page_name(secret, name)
+        for left in leftovers(path):
+            left.unlink()
+        write_file(path, page)
+    return None
+
+
+def page_name(secret: str, notebook: str) -> str:
+    """The name of a page: nobody finds it who does not have the submission's secret."""
     from nbgrader.utils import notebook_hash
 
-    for name, page in pages.items():
-        write_file(folder / f"{notebook_hash(secret=secret, notebook_id=name)}.html", page)
-    return None
+    return f"{notebook_hash(secret=secret, notebook_id=notebook)}.html"
 
 
 def feedback_folder(settings: Settings) -> Path:

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 from graders.config import Settings
-from graders.errors import GradersError
+from graders.course.files import SECRET, read_note
+from graders.errors import CourseError, GradersError
 from graders.results import journal
-from graders.results.folders import folder, mend_folder, subfolders, write_file
+from graders.results.folders import folder, leftovers, mend_folder, subfolders, write_file
 from graders.run import exchange, locks
 
 ROOMS = ("submitted", "autograded", "feedback", "evidence", ".graders/attempts")
@@ -36,12 +38,12 @@ def stored(settings: Settings, student: str) -> list[Path]:
     course = settings.course
     own = [folder(course, room, student, "any").parent for room in ROOMS]
     found = [path for path in own if path.is_symlink() or path.is_dir()]
-    inbound = exchange.copies(settings, student)
+    inbound = _copies(settings, student)
     submissions = [*inbound, *_below(folder(course, "submitted", student, "any").parent)]
     for name in subfolders(folder(course, ".graders/attempts", student, "any").parent):
         submissions += _below(folder(course, ".graders/attempts", student, name))
     notebooks = {path.stem for path in (course / "release").glob("*/*.ipynb")}
-    return [*exchange.pages(settings, submissions, notebooks), *inbound, *found]
+    return [*_pages(settings, submissions, notebooks), *inbound, *found]
 
 
 def class_pages(course: Path) -> list[Path]:
@@ -79,6 +81,30 @@ def mentions(course: Path, student: str) -> list[Path]:
     forms = {student, json.dumps(student)[1:-1], json.dumps(student, ensure_ascii=False)[1:-1], page}
     pattern = re.compile(b"|".join(rb"(?<![\w-])" + re.escape(one.encode()) + rb"(?![\w-])" for one in forms))
     return [path for path in _walk(course) if path.name == student or pattern.search(_content(path))]
+
+
+def _copies(settings: Settings, student: str) -> list[Path]:
+    """Every submission of a student in the exchange, whatever its assignment; none if there is no exchange."""
+    try:
+        place = exchange.inbound_folder(settings)
+    except CourseError:
+        return []
+    names = subfolders(place) if os.access(place, os.R_OK) else []
+    return [
+        place / name for name in names if len(exchange.parts_of(name)) > 2 and exchange.parts_of(name)[0] == student
+    ]
+
+
+def _pages(settings: Settings, submissions: Iterable[Path], notebooks: Collection[str]) -> list[Path]:
+    """The pages in the exchange that belong to these submissions, under the names of `notebooks` or their own."""
+    found: set[Path] = set()
+    for submission in submissions:
+        if secret := read_note(submission / SECRET):
+            place = exchange.inbound_folder(settings).parent / "feedback"
+            names = {*notebooks, *(path.stem for path in submission.glob("*.ipynb"))}
+            found |= {place / exchange.page_name(secret, name) for name in names}
+    there = [path for path in found if path.parent.is_dir()]
+    return sorted(one for path in there for one in (path, *leftovers(path)) if one.is_file())
 
 
 def _below(root: Path) -> list[Path]:

@@ -24,6 +24,7 @@ from delivery import deliver, open_exchange, put
 
 from graders import config, nbgrader_parts
 from graders.config import Settings
+from graders.course.assignments import read_assignment
 from graders.coursework import Reference
 from graders.errors import VerifyError
 from graders.kernels import syscalls
@@ -132,15 +133,17 @@ class Examined:
         """Nothing to end."""
 
 
+def ready(settings: Settings) -> Course:
+    """The assignment, as if its solution had been run."""
+    assignment = read_assignment(settings.course, "ps1")
+    return Course(assignment, Reference(assignment.sha256, {}), pipeline.conditions_of(settings, "ps1"))
+
+
 def watch_once(course: Path) -> None:
     """What `watch` does when it starts: everything that is there, once."""
     settings = config.load(course)
-    from graders.course.assignments import read_assignment
-
-    assignment = read_assignment(course, "ps1")
-    ready = Course(assignment, Reference(assignment.sha256, {}), pipeline.conditions_of(settings, "ps1"))
     watch = Watch(settings, "ps1", 1, lambda text: None, lambda done: None)
-    with desk.Desk(settings, ready, 1, "watch") as warm:
+    with desk.Desk(settings, ready(settings), 1, "watch") as warm:
         warm.open()
         inbox = Inbox(settings, "ps1", lambda text: None)
         if inbox.waiting():

@@ -86,7 +86,7 @@ def small_course(home: Path) -> Settings:
 @contextlib.contextmanager
 def watching(course: Path) -> Iterator[tuple[subprocess.Popen[str], IO[str]]]:
     """`graders watch ps1`, and what it prints; killed at the end."""
-    command = [sys.executable, "-m", "graders.cli", "watch", "ps1", "--jobs", "2"]
+    command = [sys.executable, "-m", "graders.cli", "watch", "ps1", "--jobs", "1"]
     mine = os.environ | {"KILLED_BY_THIS_TEST": str(course)}
     with subprocess.Popen(command, cwd=course, env=mine, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout

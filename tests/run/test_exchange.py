@@ -19,7 +19,7 @@ from graders.errors import CourseError
 from graders.records import Receipt, Report, Status
 from graders.results import receipts, report
 from graders.results.folders import handed_in, hash_submission
-from graders.run import collecting, exchange, grading, handingin, returning
+from graders.run import collecting, exchange, handingin, returning, submissions
 
 
 def notebook(answer: str, test: str = "assert five == 5") -> str:
@@ -151,7 +151,9 @@ def test_a_question_reaches_the_report_as_text(settings: Settings) -> None:
     handingin.hand_in(folder, "small", "Is it <b>right</b>?\n\x1b[31m\u202eReally?")
     assert [path.name for path in folder.iterdir()] == ["ps1.ipynb"]
     collecting.collect(settings, "ps1")
-    job = grading.read_job(settings.course, "student-01", read_handed_out(settings.course / "ex/small/outbound/ps1"))
+    job = submissions.read_job(
+        settings.course, "student-01", read_handed_out(settings.course / "ex/small/outbound/ps1")
+    )
     assert [one.name for one in job.notes] == ["second_look"]
     assert job.notes[0].text == "A second look was asked for: “Is it <b>right</b>? [31m Really?”"
     assert set(job.files) == {"ps1.ipynb"}

@@ -8,14 +8,13 @@ import sys
 from pathlib import Path
 
 RUN = """
-import json, os, sys, warnings
+import contextlib, io, json, sys, warnings
 from pathlib import Path
 import crashing
 from crashing import hand_in, make, watch_once
-from graders import config, nbgrader_parts
-from graders.errors import GradersError
+from graders import cli, config, nbgrader_parts
 from graders.results import journal
-from graders.run import bookkeeping, executors, forgetting
+from graders.run import bookkeeping, executors
 
 warnings.simplefilter("ignore")
 nbgrader_parts.without_servers()
@@ -35,25 +34,26 @@ def everything():
     paths = [path for path in course.rglob("*") if path.is_file() and "gradebook.db" not in path.name]
     return {str(path.relative_to(course)): path.read_bytes() for path in paths}
 
+def graders(*arguments):
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        return cli.main(["--course", str(course), *arguments]), said.getvalue()
+
 def is_named(one):
     forms = {one.encode(), json.dumps(one)[1:-1].encode()}
     held = [path for path in course.rglob("*") if path.is_file() and any(form in path.read_bytes() for form in forms)]
     return sorted({str(path) for path in [*held, *course.rglob("*")] if path in held or one in path.name})
 
-before, told = everything(), {}
-for one in gone:
-    assert is_named(one)
-    told[one] = forgetting.forget(settings, one)
-    assert not forgetting.mentions(course, one), forgetting.mentions(course, one)
+before = everything()
+refused = graders("forget", "student-01")
+unasked = everything() == before
+told = {one: graders("forget", "--yes", "--", one) for one in gone if is_named(one)}
 after = everything()
-try:
-    forgetting.forget(settings, "student-99")
-except GradersError as error:
-    nobody = str(error)
+nobody = graders("forget", "--yes", "student-99")
 named = {one: is_named(one) for one in gone}
 watch_once(course)
 print(json.dumps({
-    "told": told, "nobody": nobody, "named": named,
+    "told": told, "nobody": nobody, "refused": refused, "unasked": unasked, "named": named,
     "lost": sorted(set(before) - set(after)), "changed": [name for name in after if after[name] != before.get(name)],
     "lines": [line.student for line in journal.lines(course)],
     "points": {one: crashing.grade(course, one) for one in [*gone, *stays]},
@@ -80,6 +80,8 @@ def test_what_is_stored_of_a_student_goes_and_all_else_stays(tmp_path: Path) -> 
     assert found["named"] == {one: [] for one in gone}
     assert found["points"] == dict.fromkeys(gone) | dict.fromkeys(stays, 2)
     assert sum(one.startswith("forgotten-") for one in found["lines"]) == len(gone)
-    assert "Nothing of 'student-99' is stored" in found["nobody"]
-    for told in found["told"].values():
-        assert "1 rows of submitted_assignment in the gradebook" in told
+    assert (found["nobody"][0], "Nothing of 'student-99' is stored" in found["nobody"][1]) == (2, True)
+    assert (found["refused"][0], "nobody can be asked here" in found["refused"][1], found["unasked"]) == (2, True, True)
+    assert {one: status for one, (status, _) in found["told"].items()} == dict.fromkeys(gone, 0)
+    for _, told in found["told"].values():
+        assert "Deleted: 1 rows of submitted_assignment in the gradebook" in told
