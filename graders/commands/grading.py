@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from graders import config
 from graders.commands.terminal import err, out, print_changes, print_reports, progress
@@ -112,28 +111,12 @@ def _some(names: Sequence[str]) -> str:
 
 def feedback(options: argparse.Namespace) -> int:
     """A page for every stored report."""
+    from graders.run import returning
+
     settings = config.load(options.course)
-    pages = write_feedback(settings.course, options.assignment, settings.db_url)
+    pages = [page for one in returning.write(settings, options.assignment) for page in one.pages]
     out.print(f"{len(pages)} pages are below {settings.course / 'feedback'}; the first is {pages[0]}.")
     return 0
-
-
-def write_feedback(course: Path, assignment: str, db_url: str = "") -> list[Path]:
-    """A page for every stored report of an assignment, with the marks that people gave since."""
-    from graders.results import feedback
-    from graders.results.markbook import marks_of
-    from graders.results.marks import NO_MARKS
-    from graders.run import grading
-
-    reports = grading.stored(course, assignment)
-    if not reports:
-        raise GradersError(f"Nothing of {assignment!r} is graded in {course}. Next step: graders grade {assignment}.")
-    given = marks_of(course, assignment, db_url)
-    return [
-        page
-        for report, notebooks in reports
-        for page in feedback.write(course, report, notebooks, given.get(report.student, NO_MARKS))
-    ]
 
 
 def evidence(options: argparse.Namespace) -> int:
