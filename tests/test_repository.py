@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import re
 import shutil
@@ -94,6 +95,7 @@ FORBIDDEN = {
 }
 
 
+@functools.cache
 def modules() -> dict[str, Path]:
     """Every module of the package: dotted name and file."""
     return {dotted(path): path for path in sorted(PACKAGE.rglob("*.py"))}
@@ -104,6 +106,7 @@ def dotted(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
+@functools.cache
 def imports(path: Path, *, for_types: bool = True) -> set[str]:
     """Dotted names that a file imports, inside functions too; `from a import b` gives both `a` and `a.b`.
 
