@@ -89,7 +89,7 @@ class Lab:
         self.listed("fetched", assignment).locator("a.assignment-notebooks-link").click()
         self.page.locator(".nested_list_item a", has_text=notebook).click()
         self.current(f"{notebook}.ipynb")
-        expect(self.page.locator('.jp-Notebook-ExecutionIndicator[data-status="idle"]')).to_be_visible()
+        expect(self.page.locator("#jp-main-statusbar")).to_contain_text("| Idle")
 
     def write(self, part: str, text: str) -> None:
         """Write into the cell that holds `part`, in the place of what is there."""
