@@ -41,9 +41,10 @@ OWNERS = {
     "nbgrader": (
         "nbgrader_parts.py",
         "results/gradebook.py",
-        "results/exporters.py",
+        "results/exporters.py",  # nbgrader loads it and the last one
+        "run/exchange.py",
         "nbgrader_plugin.py",
-    ),  # it loads the last two
+    ),
     "numpy": ("exam/", "compare.py", "kernels/zygote.py", "results/likeness.py"),
     "platformdirs": ("results/receipts.py",),
     "rapidfuzz": ("results/likeness.py",),
@@ -64,6 +65,7 @@ OWNERS = {
         "results/lateness.py",
     ),  # Jupyter's classes
     "watchfiles": ("run/watch.py",),
+    "yaml": ("course/portals.py",),
     "zmq": ("kernels/kernel.py", "kernels/client.py"),  # the two ends of one socket
 }
 
