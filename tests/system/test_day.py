@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -172,6 +173,9 @@ def mark(browser: Browser, address: str, pictures: Path | None) -> None:
         if name == "student-02":
             expect(frame.get_by_text("the student reads: Divide by the number of real values.")).to_be_visible()
         score = frame.locator(".nbgrader_cell", has_text=WHY[name]).locator("input.score")
+        expect(score).to_have_class(
+            re.compile("needs_manual_grade")
+        )  # the page has filled it in, and will not do so again
         with desk.page.expect_response(
             lambda answer: "/formgrader/api/grade/" in answer.url and answer.request.method == "PUT"
         ):
