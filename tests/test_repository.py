@@ -35,13 +35,15 @@ OWNERS = {
     "jupyterlab": (),  # started by `make lab`
     "ml_dtypes": ("exam/values.py",),
     "msgspec": ("/",),  # the record library is the language of every seam
+    "nbconvert": ("nbgrader_plugin.py",),
     "nbformat": ("course/parsing.py",),
     "alembic": ("nbgrader_parts.py",),
     "nbgrader": (
         "nbgrader_parts.py",
         "results/gradebook.py",
-        "results/exporters.py",  # nbgrader loads it
+        "results/exporters.py",  # nbgrader loads it and the last one
         "run/exchange.py",
+        "nbgrader_plugin.py",
     ),
     "numpy": ("exam/", "compare.py", "kernels/zygote.py", "results/likeness.py"),
     "platformdirs": ("results/receipts.py",),

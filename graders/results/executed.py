@@ -11,7 +11,7 @@ import msgspec
 
 from graders.coursework import ANSWERS, Assignment, ReleasedCell, Role
 from graders.exam.plan import NotebookPlan, Step
-from graders.records import ExerciseResult, Report
+from graders.records import CheckResult, ExerciseResult, Report
 from graders.results.hints import student_reads
 from graders.results.inert import inert
 from graders.runs import CellRun, Run, TestRun
@@ -27,7 +27,7 @@ def executed(
     cells = {(plan.name, one.position): one for one in run.cells if one.notebook == plan.name}
     tests: dict[str | None, TestRun] = {one.id: one for one in run.tests}
     results: dict[str | None, ExerciseResult] = {one.id: one for one in report.exercises}
-    made = []
+    made: list[object] = [] if public else _notes(report)
     for number, step in enumerate(plan.steps):
         outputs: list[object] = []
         if step.role is Role.test and public:
@@ -40,6 +40,15 @@ def executed(
         made.append(_cell(number, step, known.get(step.id), outputs))
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     return {"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": kernel}, "cells": made}
+
+
+def _notes(report: Report) -> list[object]:
+    """A cell above all others with the flags, where a TA who opens the notebook in formgrader begins."""
+    lines = [f"{flag.name}{f' ({flag.cell})' if flag.cell else ''}: {flag.text}" for flag in report.flags]
+    if not lines:
+        return []
+    cell: dict[str, object] = {"id": "flags", "cell_type": "code", "metadata": {}, "source": "# To look at"}
+    return [cell | {"execution_count": None, "outputs": [_text("\n".join(lines).encode("utf-8", "replace").decode())]}]
 
 
 def _cell(number: int, step: Step, known: ReleasedCell | None, outputs: list[object]) -> dict[str, object]:
@@ -86,8 +95,8 @@ def _test_outputs(test: TestRun, result: ExerciseResult | None) -> list[object]:
     for check in result.checks if result else ():
         lines.append(f"{_SIGNS[check.outcome.value]} {check.title}: {check.earned} of {check.points}")
         lines += [f"    {label}: {text}" for label, text in _evidence(check) if text]
-    if result is not None and result.reason:
-        lines.append(result.reason)
+    if result is not None:
+        lines += [line for line in (result.reason, result.advice) if line]
     parts = ["\n".join(lines), test.output, test.problem.traceback if test.problem else ""]
     return [_text(part) for part in parts if part]
 
@@ -103,8 +112,9 @@ def _public_outputs(result: ExerciseResult | None) -> list[object]:
     return [_text("\n".join(lines))] if lines else []
 
 
-def _evidence(check: object) -> list[tuple[str, str | None]]:
-    return [(label, getattr(check, label)) for label in ("misconception", "message", "expected", "actual")]
+def _evidence(check: CheckResult) -> list[tuple[str, str | None]]:
+    values = [(label, getattr(check, label)) for label in ("message", "expected", "actual")]
+    return [("the student reads", student_reads(check)), *values]
 
 
 def _text(text: str) -> dict[str, object]:

@@ -21,6 +21,8 @@ from graders.records import Record
 from graders.run import demo, releasing
 
 _ROUNDS = 2
+# course_config.py leads nbgrader to our examiner; measured is its own way
+_PLAIN = "--Autograde.exporter_class=nbconvert.exporters.NotebookExporter"
 
 
 class Cost(Record):
@@ -47,7 +49,7 @@ def measure(settings: Settings, isolation: str, students: int) -> tuple[tuple[Co
     shutil.copytree(home.course, theirs, ignore=shutil.ignore_patterns("nbgrader", ".graders", "autograded"))
     commands = {
         "graders grade": (home.course, ["graders.cli", "grade", demo.ASSIGNMENT, "--again", "--json"]),
-        "nbgrader autograde": (theirs, ["nbgrader", "autograde", demo.ASSIGNMENT, "--force"]),
+        "nbgrader autograde": (theirs, ["nbgrader", "autograde", demo.ASSIGNMENT, "--force", _PLAIN]),
     }
     costs = [
         _cost(what, where, arguments, honest) for _ in range(_ROUNDS) for what, (where, arguments) in commands.items()

@@ -6,12 +6,16 @@ import csv
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 from notebook_samples import answer, dump, hidden, locked, notebook, with_answers
 
@@ -27,6 +31,7 @@ from graders.results.report import REPORT, json_line, read
 from graders.results.standings import default_url, statuses
 from graders.run import grading, pipeline, releasing
 
+ROOT = Path(__file__).resolve().parents[2]
 # What a partial-credit test of 2 points may end in, and the points that this is.
 NUMBERS = {
     "1": "1",
@@ -60,6 +65,7 @@ def calm(x):
     return x + 1"""
 KILLS = "import os\nkilled = 1\nos._exit(0)"
 KILLS_INSIDE = "import os\ndef calm(x):\n    os._exit(0)"
+HINT = "Add one to the first."
 SMALL = notebook(
     locked("setup", "import numpy as np\nimport jax.numpy as jnp"),
     answer("first", "first = 1"),
@@ -69,7 +75,11 @@ SMALL = notebook(
     answer("calm", "def calm(x):\n    return x + 1"),
     hidden("calm-test", "assert calm(1) == 2", 1),
     answer("last", "last = first + 1"),
-    hidden("last-test", "assert last == 2", 1),
+    hidden(
+        "last-test",
+        f"from graders.checks import check\nwith check('last', points=1, hint={HINT!r}):\n    assert last == 2",
+        1,
+    ),
 )
 CREDIT = notebook(
     locked("setup", "import numpy as np\nimport jax.numpy as jnp"),
@@ -85,6 +95,12 @@ CLASS = {
     "warns": {"first": "first = 1", "killed": "killed = 1", "calm": WARNS, "last": "last = 2"},
     "killed": {"first": "first = 1", "killed": KILLS, "calm": "def calm(x): return 1 + x", "last": "last = first + 1"},
     "kills": {"first": "first = 1", "killed": "killed = 1", "calm": KILLS_INSIDE, "last": "last = first + 1"},
+    "off": {
+        "first": "sum = first = 1",
+        "killed": "killed = 1",
+        "calm": "def calm(x): return x + 1",
+        "last": "last = 1",
+    },
 }
 BROKEN = {
     "cut": dump(SMALL)[:-40],
@@ -105,6 +121,45 @@ def course(tmp_path_factory: pytest.TempPathFactory, small_course: Callable) -> 
     ready = grading.prepare(settings, "ps1", best_level())
     grading.grade_class(settings, ready, grading.students(settings.course, "ps1"), 1, False, lambda report: None)
     return settings
+
+
+MARK = "update grade set manual_score = 0.25 where cell_id in (select id from base_cell where name = 'last-test')"
+ROWS = (
+    "select s.student_id, b.name, g.auto_score, g.extra_credit from grade g join submitted_notebook n on n.id = g.notebook_id "
+    "join submitted_assignment s on s.id = n.assignment_id join base_cell b on b.id = g.cell_id order by 1, 2",
+    "select s.student_id, b.name, c.auto_comment, c.manual_comment from comment c join submitted_notebook n "
+    "on n.id = c.notebook_id join submitted_assignment s on s.id = n.assignment_id join base_cell b on b.id = c.cell_id "
+    "order by 1, 2",
+    "select student, assignment, status, reason, score, max_score from graders_status order by 1",
+)
+
+
+class Answered(NamedTuple):
+    """A course that was graded through nbgrader's door, and what the door answered."""
+
+    course: Path
+    graded: dict[str, Any]
+    returned: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def through_nbgrader(course: Settings, tmp_path_factory: pytest.TempPathFactory) -> Answered:
+    """The same class, marked by a person, then graded and returned as formgrader's buttons do it."""
+    from nbgrader.apps.api import NbGraderAPI
+    from nbgrader.coursedir import CourseDirectory
+
+    home = tmp_path_factory.mktemp("nbgrader") / "course"
+    shutil.copytree(course.course, home, ignore=shutil.ignore_patterns("autograded", "feedback"))
+    with closing(sqlite3.connect(home / "gradebook.db")) as book, book:
+        book.execute(MARK)
+    shutil.copy(ROOT / "course_config.py", home / "doors.py")
+    with (home / "course_config.py").open("a") as file:
+        file.write(
+            f"c.Graders.isolation = {best_level()!r}\nload_subconfig('doors.py')\nc.CourseDirectory.course_id = 'small'\n"
+        )
+    given = config.read_config(home)
+    api = NbGraderAPI(CourseDirectory(root=str(home), config=given), config=given)
+    return Answered(home, api.autograde("ps1", "*"), api.generate_feedback("ps1"))
 
 
 def submit(course: Path, student: str, assignment: str, data: bytes) -> None:
@@ -216,7 +271,7 @@ def test_a_broken_file_is_blank_in_the_export(course: Settings) -> None:
     exported = {student: (row["score"], row["raw_score"], row["status"]) for student, row in rows.items()}
     assert {student: exported[student] for student in BROKEN} == dict.fromkeys(BROKEN, ("", "", "not_graded"))
     assert all(rows[student]["reason"].startswith("nb.ipynb is ") for student in BROKEN)
-    points = {"author": 4, "warns": 4, "killed": 3, "kills": 3}
+    points = {"author": 4, "warns": 4, "killed": 3, "kills": 3, "off": 3}
     assert {student: float(exported[student][0]) for student in CLASS} == points
 
 
@@ -267,3 +322,56 @@ def test_what_is_unchanged_is_charged_anew(course: Settings, tmp_path: Path) -> 
         book.grant_extension("ps1", "author", hours=3)
         assert grade() == 4
     assert len({one.receipt.started for one in told if one.receipt}) == 1
+
+
+def test_nbgraders_door_gives_the_same_reports(course: Settings, through_nbgrader: Answered) -> None:
+    """What formgrader's button stores for each student is our report: points, checks, hints, flags, reasons."""
+    for student in (*CLASS, *BROKEN):
+        found, wanted = (
+            msgspec.structs.replace(
+                one, receipt=None, exercises=tuple(msgspec.structs.replace(each, seconds=0.0) for each in one.exercises)
+            )
+            for one in (
+                read(home / "autograded" / student / "ps1" / REPORT)
+                for home in (through_nbgrader.course, course.course)
+            )
+        )
+        assert found == wanted
+
+
+def test_nbgraders_door_writes_the_same_notebooks_and_pages(course: Settings, through_nbgrader: Answered) -> None:
+    """Graded notebooks are the same to the byte, and the pages that the other button writes are ours."""
+    for student in CLASS:
+        name = f"autograded/{student}/ps1/nb.ipynb"
+        assert (through_nbgrader.course / name).read_bytes() == (course.course / name).read_bytes()
+    pages = {one.parent.parent.name: one.read_text() for one in through_nbgrader.course.glob("feedback/*/ps1/nb.html")}
+    assert set(pages) == {*CLASS, *BROKEN}
+    assert HINT in pages["off"]
+    assert all("assert " not in page for page in pages.values())
+
+
+def test_nbgraders_door_fills_the_gradebook_alike(course: Settings, through_nbgrader: Answered) -> None:
+    """Scores, comments and statuses are the same rows, and what a person gave stays."""
+    with (
+        closing(sqlite3.connect(course.course / "gradebook.db")) as ours,
+        closing(sqlite3.connect(through_nbgrader.course / "gradebook.db")) as theirs,
+    ):
+        for query in ROWS:
+            assert theirs.execute(query).fetchall() == ours.execute(query).fetchall() != []
+        assert theirs.execute("select count(*) from grade where manual_score = 0.25").fetchone() == (len(CLASS),)
+
+
+def test_nbgraders_door_tells_who_has_no_score(through_nbgrader: Answered) -> None:
+    """The button answers with an error when somebody could not be graded; its log has everybody, and the reasons."""
+    assert through_nbgrader.graded["success"] is False
+    for student in BROKEN:
+        assert f"{student}: not graded. nb.ipynb is " in through_nbgrader.graded["log"]
+    assert "author: graded, 3.25 of 4 points." in through_nbgrader.graded["log"]
+    assert through_nbgrader.returned["success"] is True
+
+
+def test_the_graded_notebook_shows_flags_and_hints(through_nbgrader: Answered) -> None:
+    """Whoever opens it in formgrader reads first what to look at, and under a failed check what the student is told."""
+    first, *others = json.loads((through_nbgrader.course / "autograded/off/ps1/nb.ipynb").read_text())["cells"]
+    assert "builtin_hidden" in first["outputs"][0]["text"]
+    assert f"the student reads: {HINT}" in json.dumps([one.get("outputs") for one in others])

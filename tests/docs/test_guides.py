@@ -263,3 +263,11 @@ def test_the_readme_leads_to_every_guide() -> None:
     """Somebody who opens the repository finds each guide from its first page."""
     readme = (ROOT / "README.md").read_text()
     assert [name for name in GUIDES if f"(docs/{name}.md)" not in readme] == []
+
+
+def test_the_day_shows_the_pictures_that_its_test_takes() -> None:
+    """Each step that the test of the day keeps is on the page, each picture is small enough to load, and none is left over."""
+    taken = re.findall(r'picture\("([\w-]+)"\)', (ROOT / "tests/system/test_day.py").read_text())
+    shown = re.findall(r"\(pictures/([\w-]+)\.png\)", (DOCS / "day.md").read_text())
+    assert sorted(shown) == sorted(taken) == sorted(one.stem for one in (DOCS / "pictures").glob("day-*.png"))
+    assert [one for one in (DOCS / "pictures").glob("day-*.png") if one.stat().st_size >= 150_000] == []
