@@ -3,7 +3,8 @@
 #   make setup         .venv with the locked versions and this package
 #   make demo          a simulated class, graded
 #   make test          the tests
-#   make test-system   the tests that need Chromium: every page is opened in it
+#   make hub           what deploy/jupyterhub/ runs: JupyterHub and its proxy, see docs/jupyterhub.md
+#   make test-system   the tests that need Chromium, and root for accounts: every page is opened, a day goes by on a hub
 #   make attack        the attack corpus and a table of what succeeded; `make attack NBGRADER=1` runs nbgrader too: docs/attacks.md
 #   make fuzz          coverage-guided fuzzing of what reads a candidate's bytes, five minutes; `make fuzz TARGET=programs SECONDS=36000`
 #   make test-newest   the tests with the newest JAX, also on Python 3.13 where there is one
@@ -43,7 +44,7 @@ compile = $(1)/bin/python -I -W ignore -m compileall -q -j 0 $(2) || :
 # Debian's Python may lack ensurepip: its own pip then installs into the environment from outside.
 pip = if [ -e $(1)/bin/pip ]; then $(1)/bin/python -I -m pip $(2); else "$(INTERPRETER)" -m pip --python $(1)/bin/python $(2); fi
 
-.PHONY: setup demo test test-long test-newest test-newest-3.13 lab lint lock clean test-system attack fuzz
+.PHONY: setup demo test test-long test-newest test-newest-3.13 lab lint lock clean hub test-system attack fuzz
 
 setup: .venv/.ready
 	@$(call compile,.venv,graders)
@@ -57,7 +58,11 @@ test: setup
 test-long: setup
 	.venv/bin/python -m pytest -s -o python_files='long_*.py' tests
 
-test-system: setup
+hub: setup
+	@$(call pip,.venv,install -qq --no-build-isolation --constraint requirements.lock --editable '.[hub]')
+	@.venv/bin/npm ci --prefix deploy/jupyterhub --ignore-scripts --silent
+
+test-system: hub
 	.venv/bin/python -m pytest -m system
 
 fuzz: setup
@@ -96,7 +101,7 @@ lock:
 	done
 
 clean:
-	rm -rf .venv .venv-newest .venv-newest-3.13 .venv-lock .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf deploy/jupyterhub/node_modules .venv .venv-newest .venv-newest-3.13 .venv-lock .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find graders tests -name __pycache__ -type d -exec rm -rf {} +
 
 .venv/.installed: requirements.lock
