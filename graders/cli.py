@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from graders.commands import authoring, classes, grading, machine
+from graders.commands import authoring, classes, grading, machine, reviewing
 from graders.commands.terminal import err
 from graders.errors import GradersError
 
@@ -25,6 +25,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "regrade": grading.regrade,
     "feedback": grading.feedback,
     "overview": classes.overview,
+    "review": reviewing.review,
     "export": classes.export,
     "evidence": grading.evidence,
     "doctor": machine.doctor,
@@ -97,12 +98,25 @@ def _add_grading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     feedback.add_argument("assignment", metavar="A")
     overview = commands.add_parser("overview", help="one page for the class, for staff: autograded/A.html")
     overview.add_argument("assignment", metavar="A")
+    _add_review(commands)
     export = commands.add_parser("export", help="scores as CSV or JSON, or as Canvas and Moodle import them")
     export.add_argument("assignments", nargs="*", metavar="A", help="all, if none is named")
     export.add_argument("--format", choices=("csv", "json", "canvas", "moodle"), required=True)
     export.add_argument("--output", type=Path, metavar="FILE", help="instead of standard output")
     evidence = commands.add_parser("evidence", help="a student's portfolio: evidence/STUDENT/portfolio.html")
     evidence.add_argument("student", metavar="STUDENT")
+
+
+def _add_review(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    review = commands.add_parser("review", help="the queue of flags; every change is noted in the journal")
+    review.add_argument("assignment", metavar="A")
+    act = review.add_mutually_exclusive_group()
+    act.add_argument("--accept", nargs=2, metavar=("STUDENT", "FLAG"), help="seen, and nothing is to be done")
+    act.add_argument(
+        "--override", nargs=3, metavar=("STUDENT", "EXERCISE", "POINTS"), help="a person's points; needs --reason"
+    )
+    act.add_argument("--rerun", metavar="STUDENT", help="examine once more what was handed in")
+    review.add_argument("--reason", metavar="TEXT", help="goes into the journal, for staff")
 
 
 def _add_machine(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -279,6 +279,11 @@ def test_calm_results_end_with_zero_and_a_table(course: Path, said: Said) -> Non
         (["evidence", "../student-01"], ["'../student-01'", "cannot be the name of a folder"]),
         (["feedback", "ps2"], ["'ps2'", "Next step: graders grade ps2"]),
         (["overview", "ps2"], ["'ps2'", "Next step: graders grade ps2"]),
+        (["review", "ps2"], ["'ps2'", "Next step: graders grade ps2"]),
+        (["review", "ps1", "--accept", "student-01", "x"], ["'student-01'", "'x'", "Open there: none"]),
+        (["review", "ps1", "--override", "student-01", "double-test", "2"], ["needs a reason", "--reason TEXT"]),
+        (["review", "ps1", "--override", "student-01", "double-test", "x", "--reason", "y"], ["'x'", "no number"]),
+        (["review", "ps1", "--rerun", "student-99"], ["'student-99'", "'ps1'"]),
         (["export", "--format", "csv", "ps3"], ["'ps3'", "ps1", "Next step: graders grade ps3"]),
         (["export", "--format", "csv", "--output", "."], ["cannot be written", "Name another file"]),
         (["simulate", "ps1"], ["tests/answers/ps1", "no known answers"]),
@@ -380,6 +385,36 @@ def test_the_class_page_is_for_staff(course: Path, said: Said) -> None:
     returned = [path.read_text() for path in (course / "feedback").rglob("*.html")]
     assert len(returned) == 4
     assert not [one for one in returned if "for staff" in one]
+
+
+def test_flags_are_reviewed_and_the_journal_says_by_whom(course: Path, said: Said) -> None:
+    """What waits is listed; it is accepted, overridden or run again, each with a line of who, when, old and new."""
+    status, out, _ = said(course, "review", "ps1")
+    assert status == 1
+    assert "student-03  not_graded\n      ps1.ipynb is not complete JSON" in out
+    assert "Written answers to mark in formgrader: 2." in out
+    assert said(course, "review", "ps1", "--accept", "student-03", "not_graded")[0] == 0
+    assert said(course, "review", "ps1")[1].startswith("No flag waits.")
+    status, out, _ = said(
+        course, "review", "ps1", "--override", "student-02", "double-test", "2.5", "--reason", "Half."
+    )
+    assert (status, "double-test: 1 → 2.5 of 3" in out) == (0, True)
+    status, out, _ = said(course, "review", "ps1", "--rerun", "student-02", "--reason", "Is it so?")
+    assert (status, out.splitlines()[-1]) == (0, "student-02: 4.5 of 6 → 4.5 of 6.")
+    with (course / "scores.csv").open("w") as file:
+        file.write(said(course, "export", "--format", "csv", "ps1")[1])
+    with (course / "scores.csv").open(newline="") as file:
+        assert {row["student"]: row["score"] for row in csv.DictReader(file)}["student-02"] == "4.5"
+    lines = [json.loads(line) for line in (course / ".graders/journal.jsonl").read_text().splitlines()]
+    assert [(one["act"], one["student"], one["why"]) for one in lines] == [
+        ("accept", "student-03", ""),
+        ("override", "student-02", "Half."),
+        ("rerun", "student-02", "Is it so?"),
+        ("rerun", "student-02", "Is it so?"),
+    ]
+    assert (lines[1]["old"]["score"], lines[1]["new"]["score"], lines[1]["exercise"]) == (1, 2.5, "double-test")
+    assert (lines[3]["old"]["score"], lines[3]["new"]["score"]) == (4.5, 4.5)
+    assert {bool(one["who"] and one["time"]) for one in lines} == {True}
 
 
 def test_exports_have_the_scores_of_nbgrader(course: Path, said: Said) -> None:
