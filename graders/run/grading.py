@@ -105,7 +105,7 @@ def grade_class(
         receipts.publish(settings.course)
         for graded in executors.local(chain([first], jobs), course, max(1, min(workers, len(chosen)))):
             found = report.standing(graded.report, _earlier(settings.course, graded.report))
-            report.write(settings.course, found, graded.notebooks, receipts.sign)
+            report.write(settings.course, found, graded.notebooks, receipts.sign, graded.files)
             book.store(found, told)
 
 

@@ -16,7 +16,8 @@ from result_samples import performance_report
 
 from graders.records import ExerciseResult, Kind, Report, Status
 from graders.results import portfoliopage
-from graders.results.portfolio import Portfolio, Statement, Work, as_json, by_kind, mastery, outcomes, statement
+from graders.results.mastery import by_kind, mastery, outcomes
+from graders.results.portfolio import Portfolio, Statement, Work, as_json, statement
 from graders.runs import CellRun, Ended, Problem
 
 replace = msgspec.structs.replace
