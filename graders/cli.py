@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from graders.commands import authoring, classes, grading, machine, reviewing
+from graders.commands import authoring, classes, grading, handins, machine, reviewing, watching
 from graders.commands.terminal import err
 from graders.errors import GradersError
 
@@ -21,9 +21,12 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "gate": authoring.gate,
     "record": authoring.record,
     "simulate": authoring.simulate,
+    "submit": handins.submit,
+    "collect": handins.collect,
     "grade": grading.grade,
     "regrade": grading.regrade,
-    "feedback": grading.feedback,
+    "watch": watching.watch,
+    "feedback": handins.feedback,
     "overview": classes.overview,
     "review": reviewing.review,
     "export": classes.export,
@@ -64,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
     commands = parser.add_subparsers(dest="command", required=True)
     _add_authoring(commands)
+    _add_handins(commands)
     _add_grading(commands)
     _add_machine(commands)
     return parser
@@ -84,6 +88,18 @@ def _add_authoring(commands: argparse._SubParsersAction[argparse.ArgumentParser]
     simulate.add_argument("--seed", type=int, default=0, metavar="S")
 
 
+def _add_handins(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    submit = commands.add_parser("submit", help="hand in the folder A, with a receipt of what was found in it")
+    submit.add_argument("assignment", metavar="A")
+    submit.add_argument("--course-id", metavar="NAME", help="the course, where no settings file names it")
+    submit.add_argument("--query", metavar="TEXT", help="ask a person for a second look")
+    collect = commands.add_parser("collect", help="what was handed in, into submitted/: from nbgrader's exchange, or")
+    collect.add_argument("assignment", metavar="A")
+    feedback = commands.add_parser("feedback", help="feedback/STUDENT/A/*.html")
+    feedback.add_argument("assignment", metavar="A")
+    feedback.add_argument("--release", action="store_true", help="also into nbgrader's exchange, each to its student")
+
+
 def _add_grading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     grade = commands.add_parser("grade", help="examine submissions and store their scores")
     regrade = commands.add_parser("regrade", help="examine again and show who would change and why")
@@ -94,8 +110,6 @@ def _add_grading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     grade.add_argument("--again", action="store_true", help="also what is graded and unchanged")
     grade.add_argument("--json", action="store_true", help="one object a line on stdout, nothing else")
     regrade.add_argument("--apply", action="store_true", help="then grade those again and store it")
-    feedback = commands.add_parser("feedback", help="feedback/STUDENT/A/*.html")
-    feedback.add_argument("assignment", metavar="A")
     overview = commands.add_parser("overview", help="one page for the class, for staff: autograded/A.html")
     overview.add_argument("assignment", metavar="A")
     _add_review(commands)
@@ -103,6 +117,9 @@ def _add_grading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     export.add_argument("assignments", nargs="*", metavar="A", help="all, if none is named")
     export.add_argument("--format", choices=("csv", "json", "canvas", "moodle"), required=True)
     export.add_argument("--output", type=Path, metavar="FILE", help="instead of standard output")
+    watch = commands.add_parser("watch", help="collect, grade and return feedback, as submissions arrive")
+    watch.add_argument("assignment", metavar="A")
+    watch.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
     evidence = commands.add_parser("evidence", help="a student's portfolio: evidence/STUDENT/portfolio.html")
     evidence.add_argument("student", metavar="STUDENT")
 

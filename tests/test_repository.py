@@ -36,7 +36,12 @@ OWNERS = {
     "msgspec": ("/",),  # the record library is the language of every seam
     "nbformat": ("course/parsing.py",),
     "alembic": ("nbgrader_parts.py",),
-    "nbgrader": ("nbgrader_parts.py", "results/gradebook.py", "results/exporters.py"),  # nbgrader loads the last one
+    "nbgrader": (
+        "nbgrader_parts.py",
+        "results/gradebook.py",
+        "results/exporters.py",  # nbgrader loads it
+        "run/exchange.py",
+    ),
     "numpy": ("exam/", "compare.py", "kernels/zygote.py", "results/likeness.py"),
     "platformdirs": ("results/receipts.py",),
     "rapidfuzz": ("results/likeness.py",),

@@ -6,12 +6,16 @@ Comes in: parsed options. Goes out: text and an exit status. Must not: know how 
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from graders import config
-from graders.commands.terminal import err, out, print_findings
+from graders.commands.terminal import confirmed, err, interactive, out, print_findings
 from graders.findings import Gate
+
+if TYPE_CHECKING:
+    from graders.run.releasing import Affected
 
 
 def release(options: argparse.Namespace) -> int:
@@ -20,6 +24,9 @@ def release(options: argparse.Namespace) -> int:
 
     settings = config.load(options.course)
     for name in options.assignments:
+        concerned = releasing.affected(settings, name)
+        if concerned is not None and not _wanted(name, concerned):
+            return 1
         found = releasing.release(settings, name, force=options.force_gate)
         print_findings(found.findings)
         if found.reference is None:
@@ -27,8 +34,20 @@ def release(options: argparse.Namespace) -> int:
             continue
         checks = sum(len(one) for one in found.reference.checks.values())
         out.print(f"{name}: released; its solution passes all {checks} checks. Students receive {found.folder}.")
+        out.print(f"Its version is {found.sha256[:12]}.")
         out.print(f"This was the quick part of the gate; all of it is: graders gate {name}")
     return 0
+
+
+def _wanted(name: str, concerned: Affected) -> bool:
+    """Say who is affected before anything changes; a person at a terminal is asked."""
+    many = f"{len(concerned.handed_in)} have handed in, and {len(concerned.graded)} of them are graded"
+    out.print(
+        f"{name} changes: {many} as of {concerned.version[:12] or 'an earlier version'} ({', '.join(concerned.handed_in)}). "
+        f"Their points stay until `graders regrade {name} --apply`.",
+        markup=False,
+    )
+    return not interactive() or confirmed(f"Release the new version of {name}?")
 
 
 def record(options: argparse.Namespace) -> int:

@@ -14,6 +14,8 @@ from graders import config
 from graders.commands.terminal import err, out, print_changes, print_reports, progress
 from graders.errors import GradersError
 from graders.records import Report
+from graders.results import journal
+from graders.results.shifts import Change
 
 
 def grade(options: argparse.Namespace) -> int:
@@ -76,19 +78,15 @@ def regrade(options: argparse.Namespace) -> int:
     settings = config.load(options.course)
     who = _chosen(settings, options.assignment, options.student)
     course = grading.prepare(settings, options.assignment)
+    found: list[Change] = []
     with err.status(f"{options.assignment}: examining {len(who)} submissions again …"):
-        found = sorted(regrading.changes(settings, course, who, options.jobs), key=lambda one: one.before.student)
-    if not found:
-        out.print("Nobody's points or status would change.")
-        return 0
+        regrading.regrade(settings, course, who, options.jobs, options.apply, found.extend)
     print_changes(found)
-    if options.apply:
-        changed = [one.before.student for one in found]
-        grade_class(settings, options.assignment, changed, options.jobs, again=True, json=False)
-        out.print(f"{len(found)} submissions were graded again and stored.")
-    else:
+    if options.apply and found:
+        out.print(f"{len(found)} new results were stored. The old ones stand in {settings.course / journal.JOURNAL}.")
+    elif found:
         out.print(f"Nothing was stored. Next step: graders regrade {options.assignment} --apply", markup=False)
-    return 1
+    return int(bool(found))
 
 
 def _chosen(settings: config.Settings, assignment: str, chosen: Sequence[str] | None) -> Sequence[str]:
@@ -106,32 +104,6 @@ def _chosen(settings: config.Settings, assignment: str, chosen: Sequence[str] | 
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "") or "nobody yet"
-
-
-def feedback(options: argparse.Namespace) -> int:
-    """A page for every stored report."""
-    settings = config.load(options.course)
-    pages = write_feedback(settings.course, options.assignment, settings.db_url)
-    out.print(f"{len(pages)} pages are below {settings.course / 'feedback'}; the first is {pages[0]}.")
-    return 0
-
-
-def write_feedback(course: Path, assignment: str, db_url: str = "") -> list[Path]:
-    """A page for every stored report of an assignment, with the marks that people gave since."""
-    from graders.results import feedback
-    from graders.results.markbook import marks_of
-    from graders.results.marks import NO_MARKS
-    from graders.run import grading
-
-    reports = grading.stored(course, assignment)
-    if not reports:
-        raise GradersError(f"Nothing of {assignment!r} is graded in {course}. Next step: graders grade {assignment}.")
-    given = marks_of(course, assignment, db_url)
-    return [
-        page
-        for report, notebooks in reports
-        for page in feedback.write(course, report, notebooks, given.get(report.student, NO_MARKS))
-    ]
 
 
 def evidence(options: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ import os
 from rich.table import Table
 
 from graders import config
-from graders.commands.grading import grade_class, write_feedback
+from graders.commands.grading import grade_class
 from graders.commands.terminal import err, out, print_reports
 
 
@@ -61,7 +61,7 @@ def bench(options: argparse.Namespace) -> int:
 def demo(options: argparse.Namespace) -> int:
     """Grade a class whose scores are known; 1 when one differs."""
     from graders.kernels.nursery import best_level
-    from graders.run import demo
+    from graders.run import demo, returning
 
     level = best_level()
     err.print("Making a course of its own with a class of 24 …")
@@ -71,7 +71,7 @@ def demo(options: argparse.Namespace) -> int:
             f"The walls of level 'namespaces' cannot be put up here; the class is our own, so it runs with {level!r}."
         )
     reports = grade_class(settings, demo.ASSIGNMENT, None, os.cpu_count() or 1, True, False, isolation=level)
-    pages = write_feedback(settings.course, demo.ASSIGNMENT)
+    pages = [page for one in returning.write(settings, demo.ASSIGNMENT) for page in one.pages]
     print_reports(reports, {one.student: one.what for one in made})
     expected = {one.student: one.total for one in made}
     wrong = [one.student for one in reports if one.score != expected[one.student]]

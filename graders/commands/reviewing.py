@@ -64,10 +64,9 @@ def _rerun(settings: config.Settings, entries: Mapping[str, Entry], options: arg
     from graders.results import review
 
     before = _entry(entries, options.rerun, options.assignment)
-    review.note_rerun(settings.course, before, None, options.reason or "")
+    review.note_rerun(settings.course, before, options.reason or "")
     grade_class(settings, options.assignment, [options.rerun], 1, again=True, json=False)
     after = next(one for one in class_of(settings, options.assignment)[1] if one.person.student == options.rerun)
-    review.note_rerun(settings.course, before, after, options.reason or "")
     out.print(f"{options.rerun}: {_standing(before)} → {_standing(after)}.", markup=False)
 
 

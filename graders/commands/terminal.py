@@ -5,23 +5,31 @@ Comes in: records. Goes out: text on stdout, progress and complaints on stderr. 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from graders.findings import Finding
-from graders.records import Report
-
-if TYPE_CHECKING:
-    from graders.run.regrading import Change
+from graders.records import CheckResult, Report
+from graders.results.shifts import Change, Shift, why
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def interactive() -> bool:
+    """Whether a person can be asked."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def confirmed(question: str) -> bool:
+    """Ask a person at the terminal; anything but yes is no."""
+    return out.input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
 
 
 def print_findings(findings: Sequence[Finding]) -> None:
@@ -43,17 +51,29 @@ def print_reports(reports: Sequence[Report], what: dict[str, str] | None = None)
 
 
 def print_changes(changes: Sequence[Change]) -> None:
-    """A table with a row for each submission that would change."""
-    table = Table("student", "before", "after", "why")
+    """Each submission that would change: from what to what, check by check, and why."""
+    if not changes:
+        out.print("Nobody's points or status would change.")
     for one in changes:
-        shifts = [f"{shift.exercise}: {_points(shift.before)} → {_points(shift.after)}" for shift in one.shifts]
-        table.add_row(
-            one.before.student, _total(one.before), _total(one.after), "; ".join(shifts) or one.after.reason or ""
-        )
-    out.print(table)
+        reason = f" {one.after.reason}" if one.after.reason else ""
+        told = f"{total(one.before)} → {total(one.after)}. {why(one.before, one.after)}{reason}"
+        out.print(f"{one.before.student}: {told}", markup=False)
+        for shift in one.shifts:
+            _print_shift(shift)
 
 
-def _total(report: Report) -> str:
+def _print_shift(shift: Shift) -> None:
+    out.print(f"  {shift.exercise}: {_points(shift.before)} → {_points(shift.after)}", markup=False)
+    for check in shift.checks:
+        out.print(f"    {check.title}: {_outcome(check.before)} → {_outcome(check.after)}", markup=False)
+
+
+def _outcome(check: CheckResult | None) -> str:
+    return "–" if check is None else f"{check.outcome.value} ({check.earned:g} of {check.points:g})"
+
+
+def total(report: Report) -> str:
+    """The points of a report, or why there are none."""
     return report.status.value if report.score is None else f"{report.score:g} of {report.max_score:g}"
 
 

@@ -24,6 +24,7 @@ from graders.exam.pair import Conditions
 from graders.exam.session import examine
 from graders.kernels.nursery import Zygote
 from graders.records import Outcome
+from graders.results.folders import write_file
 from graders.runs import Ended, Run
 
 # Operations that take arrays and no function, as a cached program names them; `cond`, `scan` or `reduce` would hold one.
@@ -68,9 +69,7 @@ def establish(course: Path, assignment: Assignment, conditions: Conditions, zygo
     for folder in caches.values():
         folder.chmod(0o755)
     shutil.rmtree(caches["solution"])
-    path = _path(course, assignment)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(msgspec.json.encode(found))
+    write_file(_path(course, assignment), msgspec.json.encode(found))
     return found
 
 

@@ -14,13 +14,13 @@ MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4
 MNT_DETACH = 2
 NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET = 0x20000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
 ATTR_RDONLY, ATTR_NOSUID, ATTR_NODEV = 1, 2, 4
-_AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
+_AT_FDCWD, _AT_RECURSIVE, _EXCHANGE = -100, 0x8000, 2
 _PDEATHSIG, _DUMPABLE, _CAPBSET_DROP, _SUBREAPER, _NO_NEW_PRIVS, _AMBIENT = 1, 4, 24, 36, 38, 47
 _MOUNT_SETATTR = 442
 _LANDLOCK = {"create_ruleset": 444, "add_rule": 445, "restrict_self": 446}
-_NUMBERS = {  # pivot_root, capset, seccomp
-    "x86_64": (155, 126, 317),
-    "aarch64": (41, 91, 277),
+_NUMBERS = {  # pivot_root, capset, seccomp, renameat2
+    "x86_64": (155, 126, 317, 316),
+    "aarch64": (41, 91, 277, 276),
 }
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -89,6 +89,12 @@ def set_mount(target: str, attributes: int, recursive: bool = False) -> None:
 def pivot_root(new: str, old: str) -> None:
     """pivot_root(2)."""
     _checked(_libc.syscall(_NUMBERS[machine()][0], _path(new), _path(old)), f"pivot_root {new}")
+
+
+def exchange(one: str, other: str) -> None:
+    """renameat2(2) with RENAME_EXCHANGE: two names change what they stand for, at once. Not every file system can."""
+    call = _NUMBERS[machine()][3]
+    _checked(_libc.syscall(call, _AT_FDCWD, _path(one), _AT_FDCWD, _path(other), _EXCHANGE), f"renameat2 {one}")
 
 
 def unshare(flags: int) -> None:

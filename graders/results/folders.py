@@ -16,8 +16,11 @@ from pathlib import Path
 
 from graders.coursework import DEEPEST_FOLDER, LARGEST_FILE_BYTES, LARGEST_SUBMISSION_BYTES
 from graders.errors import SubmissionError
+from graders.kernels import syscalls
 
 _CHUNK = 1 << 20
+_DRAWN = 8  # letters that tempfile draws
+_OLD = ".replaced-by-graders"
 
 
 def handed_in(course: Path, student: str, assignment: str) -> Path:
@@ -48,7 +51,7 @@ def folder(course: Path, room: str, student: str, assignment: str) -> Path:
 def replace_folder(target: Path, files: Mapping[str, bytes]) -> None:
     """Put a folder with exactly these files in the place of `target`: all of them or none.
 
-    Two renames stand between old and new; a process killed there leaves the old folder under its dot name.
+    A process killed meanwhile leaves the old folder or the new one, and another with a dot name, which `mend_folder` removes.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
@@ -60,15 +63,39 @@ def replace_folder(target: Path, files: Mapping[str, bytes]) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
         fresh.chmod(0o750)  # holds hidden tests: nothing for other users of the machine
-        if target.exists():
-            target.rename(fresh / ".old")
+        _take_place(fresh, target)
+    finally:
+        _clear(fresh, target)
+
+
+def _take_place(fresh: Path, target: Path) -> None:
+    if not target.exists():
         fresh.rename(target)
-    except BaseException:
-        if (fresh / ".old").exists() and not target.exists():
-            (fresh / ".old").rename(target)
-        shutil.rmtree(fresh, ignore_errors=True)
-        raise
-    shutil.rmtree(target / ".old", ignore_errors=True)
+        return
+    try:
+        syscalls.exchange(str(fresh), str(target))
+    except OSError:  # a network file system, mostly: two renames, between which the old one has a dot name
+        target.rename(fresh / _OLD)
+        fresh.rename(target)
+        shutil.rmtree(target / _OLD, ignore_errors=True)
+
+
+def mend_folder(target: Path) -> None:
+    """Remove what `replace_folder` left beside `target` when it failed or was killed; an old folder that has no successor comes back.
+
+    Nobody else may be replacing it meanwhile.
+    """
+    prefix, length = f".{target.name}.", len(target.name) + 2 + _DRAWN
+    for name in subfolders(target.parent):
+        if name.startswith(prefix) and len(name) == length:
+            _clear(target.parent / name, target)
+    _clear(target / _OLD, target)
+
+
+def _clear(leftover: Path, target: Path) -> None:
+    if (leftover / _OLD).is_dir() and not target.exists():
+        (leftover / _OLD).rename(target)
+    shutil.rmtree(leftover, ignore_errors=True)
 
 
 def write_file(path: Path, data: bytes, mode: int = 0o644) -> None:

@@ -136,10 +136,10 @@ def override(
     return f"{one.id}: {'–' if one.score is None else plain(one.score)} → {plain(points)} of {plain(one.max_score)}"
 
 
-def note_rerun(course: Path, before: Entry, after: Entry | None, why: str) -> None:
-    """Note that somebody asked for a rerun, and once it is done, what came of it."""
-    old, new = ({"status": one.status, "score": one.score} if one else {} for one in (before, after))
-    journal.note(course, RERUN, before.assignment, before.person.student, why, old, new)
+def note_rerun(course: Path, entry: Entry, why: str) -> None:
+    """Note that somebody asks for a rerun; what it changes, whoever grades notes."""
+    old = {"status": entry.status, "score": entry.score}
+    journal.note(course, RERUN, entry.assignment, entry.person.student, why, old, {})
 
 
 def _settle(course: Path, assignment: str, one: Open, why: str) -> None:

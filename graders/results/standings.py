@@ -82,6 +82,11 @@ def read_standings(engine: Engine) -> list[Standing]:
         ]
 
 
+def digest(report: Report) -> str:
+    """The SHA-256 of a report as it is stored, by which a row says which report it is of."""
+    return hashlib.sha256(to_json(report)).hexdigest()
+
+
 def store_status(connection: Connection, report: Report, standing: float | None) -> None:
     """Write the row. `standing` is the score of earlier grades that a not_graded report leaves in force."""
     own = (TABLE.c.student == report.student) & (TABLE.c.assignment == report.assignment)
@@ -93,7 +98,7 @@ def store_status(connection: Connection, report: Report, standing: float | None)
         "reason": report.reason,
         "score": None if report.score is None else str(report.score),
         "max_score": str(report.max_score),
-        "report_sha256": hashlib.sha256(to_json(report)).hexdigest(),
+        "report_sha256": digest(report),
         "graded_at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     if standing is not None:

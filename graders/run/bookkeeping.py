@@ -12,14 +12,16 @@ import warnings
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graders import nbgrader_parts
 from graders.config import Settings
-from graders.errors import CourseError
+from graders.errors import CourseError, InfrastructureError
 from graders.records import Report
 from graders.results.marks import Marks
+from graders.run.orphans import end_with_parent
 
 if TYPE_CHECKING:
     from graders.results.gradebook import Writer
@@ -53,17 +55,29 @@ class Bookkeeper:
         while self._pending and self._pending[0][0].done() and self._pending[0][0].exception() is None:
             self._settle()
 
+    def settle(self) -> None:
+        """Wait until all is stored and done."""
+        while self._pending:
+            self._settle()
+
     def _settle(self) -> None:
         stored, one, then = self._pending.popleft()
-        then(one, stored.result())
+        try:
+            marks = stored.result()
+        except BrokenProcessPool:
+            raise InfrastructureError(
+                f"The gradebook's writer was lost while it stored the report of {one.student}. The report itself is stored. "
+                f"Next step: graders grade {one.assignment}, which gives the gradebook what it lacks."
+            ) from None
+        then(one, marks)
 
     def __enter__(self) -> Bookkeeper:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
         try:
-            while self._pending and kind is None:
-                self._settle()
+            if kind is None:
+                self.settle()
         finally:
             self._pool.shutdown()
 
@@ -73,6 +87,7 @@ _writer: Writer | None = None
 
 def _open(course: Path, db_url: str, course_id: str) -> None:
     global _writer
+    end_with_parent()
     nbgrader_parts.without_servers()
     # nbgrader's own queries make SQLAlchemy warn three times for each submission
     warnings.filterwarnings("ignore", message="Object of type <Submitted")

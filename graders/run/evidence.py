@@ -24,7 +24,7 @@ from graders.results.folders import folder, replace_folder, subfolders
 from graders.results.markbook import marks_of
 from graders.results.marks import NO_MARKS
 from graders.results.portfolio import EVIDENCE, Portfolio, Work, as_json, statement
-from graders.run import grading, pipeline
+from graders.run import grading, pipeline, submissions
 from graders.run.pipeline import Course, Job
 
 PAGE = "portfolio.html"
@@ -100,7 +100,7 @@ def _work(settings: Settings, found: Report, nursery: Nursery, isolation: str | 
         return Work(found, signed, note=_OTHER_VERSION), {}
     if course.assignment.sha256 != found.receipt.assignment_sha256:
         return Work(found, signed, note=_OTHER_VERSION), {}
-    job = grading.read_job(settings.course, found.student, course.assignment)
+    job = submissions.read_job(settings.course, found.student, course.assignment)
     return _run_again(job, course, found, found.receipt, nursery, signed)
 
 

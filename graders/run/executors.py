@@ -12,13 +12,16 @@ import traceback
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
 from multiprocessing.sharedctypes import Synchronized
 
 from graders.errors import GradersError, InfrastructureError
 from graders.kernels.nursery import Nursery, Zygote
 from graders.run import pipeline
+from graders.run.orphans import end_with_parent
 from graders.run.pipeline import Course, Graded, Job
 
+_LOOK_S = 0.1  # how often new jobs are asked for while others run
 _AHEAD = 4  # jobs in flight for each worker: enough to keep it busy, few enough to keep memory flat
 
 _course: Course | None = None
@@ -30,6 +33,7 @@ def _start(course: Course, control: socket.socket, started: Synchronized[int]) -
     of which one waits for the other, share what is in the cache: 10 % fewer CPU-seconds.
     """
     global _course, _nursery
+    end_with_parent()
     with started.get_lock():
         number = started.value
         started.value += 1
@@ -72,39 +76,73 @@ def _pool(workers: int, course: Course, zygote: Zygote) -> ProcessPoolExecutor:
 
 def local(jobs: Iterable[Job], course: Course, workers: int) -> Iterator[Graded]:
     """Grade `jobs` in `workers` processes; results come in the order in which they are done."""
-    waiting = iter(jobs)
-    suspects: list[Job] = []
-    while True:
-        with pipeline.new_zygote() as zygote:
-            yield from _until_broken(waiting, course, workers, zygote, suspects)
+    with Workers(course, workers) as warm:
+        yield from warm.grade(jobs)
+
+
+class Workers:
+    """A context manager: processes that start with the first job and stay warm until the end."""
+
+    def __init__(self, course: Course, workers: int) -> None:
+        self._course, self._workers = course, workers
+        self._open = ExitStack()
+        self._warm: tuple[Zygote, ProcessPoolExecutor] | None = None
+
+    def grade(self, jobs: Iterable[Job | None]) -> Iterator[Graded]:
+        """Results in the order in which they are done. A job that is None says that there is none just now, but may be soon."""
+        waiting = iter(jobs)
+        suspects: list[Job] = []
+        while True:
+            yield from self._until_broken(waiting, suspects)
             if not suspects:
                 return
             # a worker died on one of these; each gets one of its own, so that only the culprit suffers
             for job in suspects:
-                yield _alone(job, course, zygote)
+                yield _alone(job, self._course, self._ready()[0])
             suspects.clear()
+            self.close()
 
+    def open(self) -> None:
+        """Start now and not with the first job. Raises `GradersError` when that fails."""
+        self._ready()
 
-def _until_broken(
-    waiting: Iterator[Job], course: Course, workers: int, zygote: Zygote, suspects: list[Job]
-) -> Iterator[Graded]:
-    running: dict[Future[Graded], Job] = {}
-    with _pool(workers, course, zygote) as pool:
+    def close(self) -> None:
+        """End all processes."""
+        self._warm = None
+        self._open.close()
+
+    def _ready(self) -> tuple[Zygote, ProcessPoolExecutor]:
+        if self._warm is None:
+            zygote = self._open.enter_context(pipeline.new_zygote())
+            self._warm = zygote, self._open.enter_context(_pool(self._workers, self._course, zygote))
+        return self._warm
+
+    def _until_broken(self, waiting: Iterator[Job | None], suspects: list[Job]) -> Iterator[Graded]:
+        running: dict[Future[Graded], Job] = {}
         try:
             for job in waiting:
+                if job is None:
+                    yield from _finished(running, _LOOK_S)
+                    continue
                 suspects.append(job)  # until a worker has it: a pool may be found broken when it is asked
-                future = pool.submit(_grade, job)
+                future = self._ready()[1].submit(_grade, job)
                 running[future] = suspects.pop()
-                if len(running) >= workers * _AHEAD:
+                if len(running) >= self._workers * _AHEAD:
                     yield from _finished(running)
             while running:
                 yield from _finished(running)
         except BrokenProcessPool:
             suspects += running.values()
 
+    def __enter__(self) -> Workers:
+        return self
 
-def _finished(running: dict[Future[Graded], Job]) -> Iterator[Graded]:
-    done, _ = wait(running, return_when=FIRST_COMPLETED)
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _finished(running: dict[Future[Graded], Job], patience_s: float | None = None) -> Iterator[Graded]:
+    done, _ = wait(running, patience_s, return_when=FIRST_COMPLETED)
     for future in done:
         graded = future.result()
         del running[future]

@@ -1,32 +1,25 @@
-"""Grade a class: find submissions, send them through workers, store what comes back.
+"""Grade a class: who handed in, what every submission is judged by, and what is stored.
 
-Comes in: a course folder, an assignment, names of students. Goes out: reports below autograded/, rows in the gradebook,
-and each report to the caller as soon as it is stored. Must not: print, or store a fault of ours as a score.
+Comes in: a course folder, an assignment, names of students. Goes out: what a `Desk` makes of their submissions, and each report to
+the caller as soon as it is stored. Must not: print, or grade while another process does.
 """
 
 from __future__ import annotations
 
-import functools
 import os
-from collections.abc import Callable, Collection, Iterator
-from itertools import chain
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from graders.config import Settings
 from graders.course.assignments import read_assignment
-from graders.course.files import read_files, read_regular
 from graders.course.reference import establish, known, with_caches
-from graders.coursework import Assignment
-from graders.errors import CourseError, VerifyError
-from graders.records import Flag, Report, Status
-from graders.results import receipts, report
-from graders.results.folders import folder, handed_in, subfolders, write_file
-from graders.results.marks import NO_MARKS, Marks, difference, marked
-from graders.run import executors, pipeline
-from graders.run.bookkeeping import Bookkeeper
-from graders.run.pipeline import Course, Job
-
-DIFFERENCE = "answer-changed.diff"
+from graders.errors import CourseError
+from graders.records import Report
+from graders.results import report
+from graders.results.folders import folder, handed_in, subfolders
+from graders.run import locks, pipeline
+from graders.run.desk import Desk, nothing, unchanged
+from graders.run.pipeline import Course
 
 
 def students(course: Path, assignment: str) -> list[str]:
@@ -53,7 +46,7 @@ def prepare(settings: Settings, name: str, isolation: str | None = None) -> Cour
     conditions = pipeline.conditions_of(settings, name, isolation)
     reference = known(settings.course, assignment)
     if reference is None:
-        with pipeline.new_zygote() as zygote:
+        with locks.holding(settings.course, name, "prepare"), pipeline.new_zygote() as zygote:
             reference = establish(settings.course, assignment, conditions, zygote)
     return Course(assignment, reference, with_caches(conditions, settings.course, assignment), settings.examine)
 
@@ -68,61 +61,21 @@ def grade_class(
 ) -> None:
     """Grade the submissions of `chosen` students and store each. `done` is told every report, new or unchanged.
 
-    What is unchanged is not run again; what it loses for being late is computed anew, since due dates and extensions change.
-
     Raises:
+        BusyError: another process has this assignment in its hands.
         IsolationError: the walls that the course demands cannot be had; nothing is graded.
     """
-    from graders.results import markbook  # with SQLAlchemy, 0.3 s
-
-    name = course.assignment.name
-
-    @functools.cache
-    def given() -> dict[str, Marks]:
-        return markbook.marks_of(settings.course, name, settings.db_url)
-
-    def told(one: Report, marks: Marks) -> None:
-        done(_told(settings.course, one, marks))
-
-    with Bookkeeper(settings) as book:
-        may_be_late = markbook.may_be_late(settings.course, name, settings.db_url)
-
-        def changed() -> Iterator[Job]:
-            for student in chosen:  # read one by one: all submissions together need not fit into memory
-                job = read_job(settings.course, student, course.assignment)
-                kept = None if again else unchanged(settings.course, job, course)
-                if kept is None:
-                    yield job
-                elif may_be_late:
-                    book.charge(kept, told)
-                else:
-                    told(kept, given().get(student, NO_MARKS))
-
-        jobs = changed()
-        if (first := next(jobs, None)) is None:
-            return
-        book.open()
-        receipts.publish(settings.course)
-        for graded in executors.local(chain([first], jobs), course, max(1, min(workers, len(chosen)))):
-            found = report.standing(graded.report, _earlier(settings.course, graded.report))
-            report.write(settings.course, found, graded.notebooks, receipts.sign, graded.files)
-            book.store(found, told)
+    with (
+        locks.holding(settings.course, course.assignment.name, "grade"),
+        Desk(settings, course, max(1, min(workers, len(chosen)))) as desk,
+    ):
+        desk.grade(chosen, nothing if again else unchanged, done)
 
 
-def _told(course: Path, signed: Report, marks: Marks) -> Report:
-    """The report with the points that count; staff get the difference to what was marked, beside the report."""
-    path = folder(course, "autograded", signed.student, signed.assignment) / DIFFERENCE
-    if text := difference(signed, marks):
-        write_file(path, text.encode("utf-8", "replace"))
-    elif signed.status is not Status.not_graded:
-        path.unlink(missing_ok=True)
-    return marked(signed, marks)
-
-
-def stored(course: Path, assignment: str) -> list[tuple[Report, list[str]]]:
-    """Every stored report of an assignment, with the names of its notebooks."""
+def stored(course: Path, assignment: str, chosen: Collection[str] | None = None) -> list[tuple[Report, list[str]]]:
+    """Every stored report of an assignment, or those of `chosen` students, with the names of its notebooks."""
     found = []
-    for student in subfolders(course / "autograded"):
+    for student in subfolders(course / "autograded") if chosen is None else sorted(chosen):
         where = folder(course, "autograded", student, assignment)
         if (where / report.REPORT).is_file():
             notebooks = _notebooks(where) or _notebooks(course / "release" / assignment)
@@ -132,45 +85,3 @@ def stored(course: Path, assignment: str) -> list[tuple[Report, list[str]]]:
 
 def _notebooks(where: Path) -> list[str]:
     return sorted(path.stem for path in where.glob("*.ipynb"))
-
-
-def read_job(course: Path, student: str, assignment: Assignment) -> Job:
-    """The bytes of one submission. What cannot be read becomes a reason, not an error."""
-    where = handed_in(course, student, assignment.name)
-    if where.is_symlink():
-        why = f"The folder of {assignment.name} that was handed in is a link and was not followed. Hand in the files themselves."
-        return Job(student, {}, (), receipts.hash_submission(where), None, why)
-    left_out: list[Flag] = []
-    try:
-        files = read_files(where, left_out)
-        stamp = read_regular(where / "timestamp.txt", 100)
-        digest = receipts.hash_submission(where)
-    except OSError as error:  # such as a file that is taken away meanwhile; the rest of the class is graded
-        return Job(student, {}, tuple(left_out), "", None, f"What was handed in could not be read: {error}.")
-    submitted = stamp.decode(errors="replace").strip() if stamp is not None else None
-    return Job(student, files, tuple(left_out), digest, submitted)
-
-
-def _earlier(course: Path, later: Report) -> Report | None:
-    return report.earlier(course, later.student, later.assignment) if later.status is Status.not_graded else None
-
-
-def unchanged(course: Path, job: Job, wanted: Course) -> Report | None:
-    """The stored report, when the same files were graded under the same conditions and it is still what was signed."""
-    path = folder(course, "autograded", job.student, wanted.assignment.name) / report.REPORT
-    try:
-        receipts.verify(path, course)
-        found = report.read(path)
-    except (VerifyError, OSError, ValueError):
-        return None
-    receipt = found.receipt
-    same = (
-        receipt is not None
-        and found.status is Status.graded
-        and receipt.submission_sha256 == job.sha256
-        and receipt.assignment_sha256 == wanted.assignment.sha256
-        and receipt.environment_sha256 == receipts.environment_sha256()
-        and (receipt.isolation, receipt.examine, receipt.target)
-        == (wanted.conditions.isolation, wanted.examine, wanted.target)
-    )
-    return found if same else None

@@ -1,78 +1,55 @@
-"""What grading again would change: every stored report beside what its submission earns today.
+"""Grade again what is stored: first say who would change, check by check, and only then store just that.
 
 Comes in: a course, an assignment, names of students. Goes out: `Change`s, one for each student whose points or status would be
-others. Must not: store anything.
+others. Must not: store anything unasked, or anything but what was shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from decimal import Decimal
+from collections.abc import Callable, Collection, Sequence
 
 from graders.config import Settings
-from graders.records import ExerciseResult, Record, Report, Status
-from graders.results.marks import NO_MARKS, Marks, marked
-from graders.run import executors, grading
-from graders.run.pipeline import Course
+from graders.results.marks import NO_MARKS
+from graders.results.shifts import Change, compare
+from graders.run import grading, locks
+from graders.run.desk import Desk
+from graders.run.pipeline import Course, Graded
 
 
-class Shift(Record):
-    """One exercise whose points would change; None where there are none, or where the exercise is new or gone."""
-
-    exercise: str
-    before: Decimal | None
-    after: Decimal | None
-
-
-class Change(Record):
-    """One submission that would change. The reports are as pages show them, with people's marks."""
-
-    before: Report
-    after: Report
-    shifts: tuple[Shift, ...]
-
-
-def changes(settings: Settings, course: Course, chosen: Collection[str], workers: int) -> Iterator[Change]:
-    """Examine the submissions of `chosen` students that have a report, and say which would change.
+def regrade(
+    settings: Settings,
+    course: Course,
+    chosen: Collection[str],
+    workers: int,
+    store: bool,
+    shown: Callable[[Sequence[Change]], None],
+) -> None:
+    """Examine the submissions of `chosen` students that have a report, show which would change, and store these if `store` is true.
 
     Raises:
+        BusyError: another process has this assignment in its hands.
         IsolationError: the walls that the course demands cannot be had.
     """
+    name = course.assignment.name
+    with (
+        locks.holding(settings.course, name, "regrade"),
+        Desk(settings, course, max(1, min(workers, len(chosen))), "regrade") as desk,
+    ):
+        found = sorted(_changes(settings, desk, name, chosen), key=lambda one: one[0].before.student)
+        shown([change for change, _ in found])
+        if store:
+            desk.keep(graded for _, graded in found)
+
+
+def _changes(settings: Settings, desk: Desk, name: str, chosen: Collection[str]) -> list[tuple[Change, Graded]]:
     from graders.results.markbook import marks_of  # with SQLAlchemy, 0.3 s
 
-    name = course.assignment.name
     given = marks_of(settings.course, name, settings.db_url)
     before = {one.student: one for one, _ in grading.stored(settings.course, name) if one.student in chosen}
-    jobs = (grading.read_job(settings.course, student, course.assignment) for student in before)
-    for graded in executors.local(jobs, course, max(1, min(workers, len(before)))):
+    found = []
+    for graded in desk.examine(before):
         student = graded.report.student
         change = compare(before[student], graded.report, given.get(student, NO_MARKS))
         if change is not None:
-            yield change
-
-
-def compare(before: Report, after: Report, marks: Marks) -> Change | None:
-    """How one report differs from another in points or status, after people's marks; None when it does not."""
-    before, after = marked(before, marks), marked(after, marks)
-    old, new = (_by_place(one.exercises) for one in (before, after))
-    shifts = tuple(
-        Shift(place[1], _score(old.get(place)), _score(new.get(place)))
-        for place in dict.fromkeys((*old, *new))
-        if _worth(old.get(place)) != _worth(new.get(place))
-    )
-    if before.status is after.status is Status.not_graded:
-        return None
-    same = (before.status, before.score, before.max_score) == (after.status, after.score, after.max_score)
-    return None if same and not shifts else Change(before, after, shifts)
-
-
-def _by_place(exercises: tuple[ExerciseResult, ...]) -> dict[tuple[str, str], ExerciseResult]:
-    return {(one.notebook, one.id): one for one in exercises}
-
-
-def _score(one: ExerciseResult | None) -> Decimal | None:
-    return one.score if one else None
-
-
-def _worth(one: ExerciseResult | None) -> tuple[Decimal | None, Decimal] | None:
-    return (one.score, one.max_score) if one else None
+            found.append((change, graded))
+    return found

@@ -14,11 +14,12 @@ from graders.config import Settings
 from graders.course.assignments import read_assignment
 from graders.course.lint import lint
 from graders.course.release import generate
-from graders.coursework import Reference
+from graders.coursework import Assignment, Reference
 from graders.errors import CourseError
 from graders.findings import Finding, Level
 from graders.records import Record
-from graders.run import gating, pipeline, recording
+from graders.results import journal
+from graders.run import gating, grading, locks, pipeline, recording
 
 
 class Released(Record):
@@ -27,6 +28,30 @@ class Released(Record):
     folder: Path
     reference: Reference | None
     findings: tuple[Finding, ...] = ()
+    sha256: str = ""
+
+
+class Affected(Record):
+    """Whom a new version of an assignment concerns: who has handed in, and of these, whose points are of `version`."""
+
+    version: str
+    handed_in: tuple[str, ...]
+    graded: tuple[str, ...]
+
+
+def affected(settings: Settings, name: str) -> Affected | None:
+    """Whom it would concern to release `name` as its source is now; None when nobody, or when that source was released last."""
+    handed_in = tuple(grading.students(settings.course, name))
+    before = next((one.new for one in reversed(journal.lines(settings.course)) if _released(one, name)), {})
+    author = read_assignment(settings.course, name, released=False).sha256
+    if not handed_in or author == before.get("source_sha256"):
+        return None
+    graded = tuple(one.student for one, _ in grading.stored(settings.course, name) if one.student in handed_in)
+    return Affected(str(before.get("assignment_sha256", "")), handed_in, graded)
+
+
+def _released(line: journal.Line, name: str) -> bool:
+    return (line.act, line.assignment) == ("release", name)
 
 
 def release(settings: Settings, name: str, isolation: str | None = None, force: str | None = None) -> Released:
@@ -38,7 +63,7 @@ def release(settings: Settings, name: str, isolation: str | None = None, force: 
     conditions = pipeline.conditions_of(settings, name, isolation)
     source, target = settings.course / "source" / name, settings.course / "release" / name
     author = read_assignment(settings.course, name, released=False)
-    with pipeline.new_zygote() as zygote:
+    with locks.holding(settings.course, name, "release"), pipeline.new_zygote() as zygote:
         wrong = gating.reference(author, conditions, zygote, 1, 1, kernel=False)
         found = lint(author, conditions.sealed) + wrong
         _refuse(name, found, force)
@@ -50,6 +75,7 @@ def release(settings: Settings, name: str, isolation: str | None = None, force: 
             found += [one for one in after if one not in found]
             _refuse(name, found, force)
             recording.keep(kept, settings.course, assignment)
+            _note(settings.course, author, assignment)
         except BaseException:
             shutil.rmtree(target, ignore_errors=True)
             if kept:
@@ -58,7 +84,15 @@ def release(settings: Settings, name: str, isolation: str | None = None, force: 
     refused = [one for one in found if one.level is Level.error]
     if refused and force:
         log(settings.course, name, force, refused)
-    return Released(target, known, tuple(found))
+    return Released(target, known, tuple(found), assignment.sha256)
+
+
+def _note(course: Path, author: Assignment, made: Assignment) -> None:
+    """Every version that students received stands in the journal."""
+    before = next((one.new for one in reversed(journal.lines(course)) if _released(one, made.name)), {})
+    new = {"assignment_sha256": made.sha256, "source_sha256": author.sha256}
+    if new != before:
+        journal.note(course, "release", made.name, "", "", before, new)
 
 
 def log(course: Path, name: str, reason: str, refused: list[Finding]) -> None:

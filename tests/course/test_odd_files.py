@@ -22,7 +22,7 @@ from graders.records import Flag, Status
 from graders.results import feedback, report
 from graders.results.folders import hash_files, hash_submission
 from graders.run import grading, pipeline
-from graders.run.grading import read_job
+from graders.run.submissions import read_job
 
 SUBMISSIONS = Path(__file__).resolve().parents[1] / "submissions"
 GOOD = (SUBMISSIONS / "F6-extra-files" / "files" / "lesson.ipynb").read_bytes()

@@ -136,7 +136,7 @@ def test_the_page_says_who_needs_a_person():
     """Flags, what could not be graded and why, who handed in nothing, written answers and near-identical ones are named."""
     words = Page(page(the_class(), Group("masked-score-test", ("student-01", "student-03"), 0.97))).words
     for text in (
-        "Look now · protocol_broken · 1 student-03: Nothing that a notebook sends.",
+        "Look now · protocol_broken · 1 Nothing that a notebook sends. student-03",
         "student-90: The file is cut off.",
         "Handed in nothing student-91",
         "Why 3 points 1 answer student-02 Because of zeros.",

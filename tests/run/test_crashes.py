@@ -1,0 +1,28 @@
+"""Laws of a `watch` that is killed where it writes; long_kills.py kills at every point, and a real one at random."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CRASHING = Path(__file__).with_name("crashing.py")
+
+
+def killed_at_every(step: int, home: Path, *more: str) -> list[str]:
+    """What was wrong after the next start, and then the number of the last point."""
+    command = [sys.executable, str(CRASHING), str(home), str(step), *more]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("more", [[], ["network"]])
+def test_the_next_start_makes_good_whatever_was_cut_off(tmp_path: Path, more: list[str]) -> None:
+    """Killed at a change of a file or of the gradebook, watch loses nothing when it starts again: what was handed in lies there, its report,
+    row and page agree, it is examined again only if its report was not stored, and the journal tells of the change."""
+    *wrong, last = killed_at_every(37, tmp_path, *more)
+    assert wrong == []
+    assert int(last) > 100
