@@ -8,7 +8,7 @@ from __future__ import annotations
 
 NOW, SOON, LATER = "Look now", "May change a score", "For your information"
 ORDER = {
-    NOW: ("protocol_broken", "examiner_lost", "broken_check", "marks_edited"),
+    NOW: ("second_look", "protocol_broken", "examiner_lost", "broken_check", "marks_edited"),
     SOON: (
         "marked_before_change",
         "awaits_marking",
@@ -44,6 +44,8 @@ ORDER = {
         "folder_changed",
         "packages_installed",
         "examined_in_kernel",
+        "attempts",
+        "attempt_refused",
     ),
 }
 _LEVELS = {name: level for level, names in ORDER.items() for name in names}

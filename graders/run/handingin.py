@@ -21,12 +21,16 @@ from graders.run import exchange
 
 
 class Look(Record):
-    """What is in a submission: answers that are no longer as they were handed out, of how many; checkpoints without one."""
+    """What is in a submission: answers that are no longer as they were handed out, of how many; checkpoints without one.
+
+    `why` says that it cannot be graded at all.
+    """
 
     answers: int = 0
     answered: int = 0
     open_checkpoints: int = 0
     flags: tuple[Flag, ...] = ()
+    why: str | None = None
 
 
 class Handed(Record):
@@ -65,7 +69,7 @@ def look_at(files: dict[str, bytes], left_out: tuple[Flag, ...], assignment: Ass
     try:
         sealed = plan.seal(assignment, read_submission(files, left_out, "", assignment))
     except SubmissionError as error:
-        return Look(len(known), flags=(*left_out, Flag("not_readable", f"This cannot be graded. {error}")))
+        return Look(len(known), flags=left_out, why=str(error))
     texts = {identity: text for one in sealed.notebooks for identity, text in one.answers.items()}
     texts |= {
         path: sealed.files[path].decode(errors="replace") for path in assignment.answer_files if path in sealed.files
