@@ -78,7 +78,11 @@ def hand_in(course: Path, student: str, answers: dict[str, str]) -> Path:
     """Put a submission of the released notebook with these answers below submitted/."""
     released = json.loads((course / "release/ps1/ps1.ipynb").read_text())
     for one in released["cells"]:
-        one["source"] = answers.get(one["metadata"].get("nbgrader", {}).get("grade_id"), one["source"])
+        id = one["metadata"].get("nbgrader", {}).get("grade_id")
+        one["source"] = answers.get(id, one["source"])
+        if id == "double":  # what it showed where the student saved it, and what nobody shows again
+            html = {"output_type": "display_data", "data": {"text/html": "<b>loud</b>"}, "metadata": {}}
+            one["outputs"] = [{"output_type": "stream", "name": "stdout", "text": f"{student} sees 4 & more"}, html]
     path = course / "submitted" / student / "ps1" / "ps1.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(released))
@@ -375,6 +379,8 @@ def test_feedback_shows_no_hidden_line(course: Path, said: Said) -> None:
     assert "Also below zero" in pages["student-02"]
     assert "Try a negative number." in pages["student-02"]
     assert "not complete JSON" in pages["student-03"]
+    assert "student-02 sees 4 &amp; more" in pages["student-02"]
+    assert "loud" not in pages["student-02"]
     for page in pages.values():
         for line in ("HIDDEN TESTS", SECRET, "expect(double(", "-6", "assert five == 5", "SOLUTION"):
             assert line not in page

@@ -18,9 +18,9 @@ from pathlib import Path
 from graders.records import ExerciseResult, Flag, Kind, Report, Shown, Status, to_json
 from graders.results.folders import folder, replace_folder
 from graders.results.hints import student_reads
-from graders.results.marks import CHANGED, NO_MARKS, Marks, changed, marked, of
+from graders.results.marks import CHANGED, NO_MARKS, Marks, changed, marked, of, waiting
 from graders.results.mastery import WORDS as MASTERY
-from graders.results.mastery import as_data, by_kind, outcomes
+from graders.results.mastery import as_data, by_kind, outcomes, short
 from graders.results.numbers import plain
 from graders.results.pages import Page, load
 from graders.results.report import earlier, showed, summary
@@ -74,8 +74,8 @@ def render(
         outcomes=outcomes([judged] if judged else ()),
         flags=for_student(report.flags),
         submitted=shown(report.submitted),
-        waiting=[one for one in results if one.manual and one.score is None and one.attempted],
-        next_steps=[one for one in results if one.score is not None and one.score < one.max_score],
+        waiting=[one for one in results if waiting(one)],
+        next_steps=[one for one in results if short(one)],
         words=WORDS,
         penalty=marks.penalty,
         persons={anchor(one): _told(one, marks) for one in results},
@@ -143,12 +143,10 @@ def _told(one: ExerciseResult, marks: Marks) -> dict[str, object]:
 
 def _proof(checkpoints: Sequence[ExerciseResult]) -> list[tuple[str, list[ExerciseResult]]]:
     """The checkpoints that are proven, those that are not yet, and those that nobody has judged."""
-    words = {True: "Proven", False: "Not yet", None: "Waiting"}
-    states = [None if one.score is None else one.score >= one.max_score for one in checkpoints]
-    return [
-        (word, [one for one, mine in zip(checkpoints, states, strict=True) if mine is state])
-        for state, word in words.items()
-    ]
+    found: dict[str, list[ExerciseResult]] = {"Proven": [], "Not yet": [], "Waiting": []}
+    for one in checkpoints:
+        found["Not yet" if short(one) else "Waiting" if one.score is None else "Proven"].append(one)
+    return list(found.items())
 
 
 def _practice(exercises: Iterable[ExerciseResult]) -> dict[str, list[ExerciseResult]]:

@@ -11,6 +11,7 @@ from decimal import Decimal
 from enum import Enum
 
 from graders.records import ExerciseResult, Kind, Record, Report, Status
+from graders.results.marks import unanswered
 
 
 class Share(Record, frozen=True):
@@ -33,7 +34,7 @@ class Mastery(str, Enum):
 WORDS = {
     Mastery.proven.value: ("Proven", "every checkpoint has full marks"),
     Mastery.practised.value: ("Practised", "every exercise has full marks; no checkpoint asks for it"),
-    Mastery.waiting.value: ("Waiting", "somebody has to mark an answer first"),
+    Mastery.waiting.value: ("Waiting", "not everything is judged yet"),
     Mastery.not_yet.value: ("Not yet", "points are still to be found"),
 }
 
@@ -58,15 +59,20 @@ def outcomes(reports: Iterable[Report]) -> tuple[OutcomeScore, ...]:
 
 
 def mastery(group: Iterable[ExerciseResult]) -> Mastery:
-    """Proven: every checkpoint has full marks. Practised: there is none, and every exercise has them. A missing mark waits."""
+    """Proven: every checkpoint has full marks. Practised: there is none, and every exercise has them. What nobody judged waits."""
     group = list(group)
     checkpoints = [one for one in group if one.kind is Kind.checkpoint]
     decisive = checkpoints or group
-    if any(one.score is not None and one.score < one.max_score for one in decisive):
+    if any(short(one) for one in decisive):
         return Mastery.not_yet
     if any(one.score is None for one in decisive):
         return Mastery.waiting
     return Mastery.proven if checkpoints else Mastery.practised
+
+
+def short(one: ExerciseResult) -> bool:
+    """Whether points are left that the student can still find: judged with fewer than all, or to be read by a person and empty."""
+    return unanswered(one) or (one.score is not None and one.score < one.max_score)
 
 
 def by_kind(group: Iterable[ExerciseResult]) -> tuple[Share | None, Share | None]:

@@ -53,6 +53,18 @@ def test_axe_finds_nothing(browser: Browser, name: str, width: int, scheme: str)
     page.context.close()
 
 
+def test_what_axe_should_find_is_found(browser: Browser) -> None:
+    """A page without its language, or with grey text on grey, is not passed: an empty list of findings means something."""
+    for whole, broken, rule in (
+        (' lang="en"', "", "html-has-lang"),
+        ("--soft: #56606a", "--soft: #b0b0b0", "color-contrast"),
+    ):
+        assert whole in PAGES["full"]
+        page = show(browser, PAGES["full"].replace(whole, broken), DESK, "light")
+        assert rule in [one["id"] for one in Axe().run(page).response["violations"]]
+        page.context.close()
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_phone_scrolls_a_page_one_way_only(browser: Browser, name: str) -> None:
     """At 360 pixels nothing makes the page wider than the screen."""

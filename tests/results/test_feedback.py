@@ -157,6 +157,18 @@ def test_a_checkpoint_that_is_not_proven_says_what_to_read_again():
     assert "Read again" not in Page(feedback.render(replace(report, exercises=(ledger, masked)))).words
 
 
+def test_an_answer_that_nobody_wrote_is_a_next_step():
+    """A written answer that is missing waits for nobody: the page says that there are points to find."""
+    report = performance_report()
+    empty = replace(
+        report.exercises[0], id="why", manual=True, attempted=False, score=None, checks=(), kind=Kind.checkpoint
+    )
+    words = Page(feedback.render(replace(report, exercises=(*report.exercises, empty)))).words
+    assert "Not yet 1 Why" in words
+    assert "Why: 4 more points to find. Write an answer." in words
+    assert "is given by a person" not in words
+
+
 def test_what_an_answer_showed_stands_below_it(tmp_path):
     """Text as text and a picture that lies in the page, of the files that were graded; feedback.json has the same."""
     assert feedback.showed(tmp_path, "student-01", "performance-02") == {}

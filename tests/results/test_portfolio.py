@@ -47,6 +47,13 @@ def test_only_a_checkpoint_with_full_marks_proves(group: list[tuple[str, int | N
     assert mastery([result(kind, score) for kind, score in group]).value == wanted
 
 
+def test_an_answer_that_nobody_wrote_is_not_waited_for() -> None:
+    """A written answer that is as it was handed out is not yet proven: nobody will mark it. One that is there, or was lost, waits."""
+    there = replace(result("checkpoint", None), manual=True)
+    empty, lost = replace(there, attempted=False), replace(there, attempted=False, reason="The cell was deleted.")
+    assert [mastery([one]).value for one in (there, empty, lost)] == ["waiting", "not_yet", "waiting"]
+
+
 def test_an_outcome_gathers_all_assignments_and_keeps_the_kinds_apart() -> None:
     """Points of an outcome are added over assignments, exercises and checkpoints apart; what was not graded adds nothing."""
     first = Report("s", "a", Status.graded, Decimal(3), Decimal(4), (result("exercise", 1), result("checkpoint", 2)))
