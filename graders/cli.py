@@ -30,6 +30,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "overview": classes.overview,
     "review": reviewing.review,
     "export": classes.export,
+    "forget": classes.forget,
     "evidence": grading.evidence,
     "doctor": machine.doctor,
     "verify": grading.verify,
@@ -93,8 +94,10 @@ def _add_handins(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     submit.add_argument("assignment", metavar="A")
     submit.add_argument("--course-id", metavar="NAME", help="the course, where no settings file names it")
     submit.add_argument("--query", metavar="TEXT", help="ask a person for a second look")
-    collect = commands.add_parser("collect", help="what was handed in, into submitted/: from nbgrader's exchange, or")
+    collect = commands.add_parser("collect", help="what was handed in, from nbgrader's exchange into submitted/")
     collect.add_argument("assignment", metavar="A")
+    source = "instead from a download of Canvas, Moodle or Gradescope"
+    collect.add_argument("--from", dest="download", type=Path, metavar="ZIP_OR_DIR", help=source)
     feedback = commands.add_parser("feedback", help="feedback/STUDENT/A/*.html")
     feedback.add_argument("assignment", metavar="A")
     feedback.add_argument("--release", action="store_true", help="also into nbgrader's exchange, each to its student")
@@ -120,6 +123,9 @@ def _add_grading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     watch = commands.add_parser("watch", help="collect, grade and return feedback, as submissions arrive")
     watch.add_argument("assignment", metavar="A")
     watch.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
+    forget = commands.add_parser("forget", help="delete a student's data everywhere, and say what was deleted")
+    forget.add_argument("student", metavar="STUDENT", help="the id; after --, if it begins with a dash")
+    forget.add_argument("--yes", action="store_true", help="do not ask")
     evidence = commands.add_parser("evidence", help="a student's portfolio: evidence/STUDENT/portfolio.html")
     evidence.add_argument("student", metavar="STUDENT")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import re
 import shutil
@@ -62,6 +63,7 @@ OWNERS = {
         "results/lateness.py",
     ),  # Jupyter's classes
     "watchfiles": ("run/watch.py",),
+    "yaml": ("course/portals.py",),
     "zmq": ("kernels/kernel.py", "kernels/client.py"),  # the two ends of one socket
 }
 
@@ -93,6 +95,7 @@ FORBIDDEN = {
 }
 
 
+@functools.cache
 def modules() -> dict[str, Path]:
     """Every module of the package: dotted name and file."""
     return {dotted(path): path for path in sorted(PACKAGE.rglob("*.py"))}
@@ -103,6 +106,7 @@ def dotted(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
+@functools.cache
 def imports(path: Path, *, for_types: bool = True) -> set[str]:
     """Dotted names that a file imports, inside functions too; `from a import b` gives both `a` and `a.b`.
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from graders import config
-from graders.commands.terminal import out
+from graders.commands.terminal import confirmed, interactive, out
 from graders.errors import GradersError
 from graders.records import Report
 
@@ -28,6 +28,9 @@ def class_of(settings: config.Settings, name: str) -> tuple[list[Report], tuple[
     if not reports:
         raise GradersError(f"Nothing of {name!r} is graded in {settings.course}. Next step: graders grade {name}.")
     return reports, classbook.entries(settings.course, name, reports, settings.db_url)
+
+
+MOST_SHOWN = 20  # places that a line each is written for
 
 
 def overview(options: argparse.Namespace) -> int:
@@ -70,3 +73,29 @@ def export(options: argparse.Namespace) -> int:
     except OSError as error:
         raise GradersError(f"{options.output} cannot be written: {error}. Name another file.") from error
     return 0
+
+
+def forget(options: argparse.Namespace) -> int:
+    """Delete a student's data, once a person has agreed; 1 when the id still stands somewhere."""
+    from graders.run import forgetting
+
+    settings, student = config.load(options.course), options.student
+    if not options.yes:
+        for path in (*forgetting.stored(settings, student), *forgetting.class_pages(settings.course)):
+            out.print(f"  {path}", markup=False)
+        out.print(
+            "and what the gradebook and the journal have of this student. Nothing but the class pages comes back."
+        )
+        if not interactive():
+            raise GradersError("Nothing was deleted: nobody can be asked here. Next step: the same command with --yes.")
+        if not confirmed(f"Delete all this of {student!r}?"):
+            return 1
+    for line in forgetting.forget(settings, student):
+        out.print(f"Deleted: {line}", markup=False)
+    left = forgetting.mentions(settings.course, student)
+    for path in left[:MOST_SHOWN]:
+        out.print(f"Still named here, so a person has to look: {path}", markup=False)
+    if len(left) > MOST_SHOWN:
+        out.print(f"and in {len(left) - MOST_SHOWN} more places")
+    out.print("graders overview makes the class pages again. Exports and backups elsewhere are yours to delete.")
+    return int(bool(left))

@@ -17,17 +17,19 @@ def submit(options: argparse.Namespace) -> int:
     from graders.run import handingin
 
     made = handingin.hand_in(options.course / options.assignment, options.course_id, options.query)
-    look = made.look
     out.print(f"Handed in {shown(made.submitted)} by {made.student} for {made.course_id}.", markup=False)
     out.print(f"Hash: {made.sha256}")
+    look = handingin.look_at(made)
     unanswered = f", {_count(look.open_checkpoints, 'checkpoint')} unanswered" if look.open_checkpoints else ""
     out.print(f"Found: {look.answered} of {_count(look.answers, 'answer')}{unanswered}.")
+    if look.why is not None:
+        out.print(f"This cannot be graded; mend it and hand in again. {look.why}", markup=False)
     if look.flags:
         out.print("Your page will say this; mend it and hand in again, if you like:")
     for text in dict.fromkeys(flag.text for flag in look.flags):
         cells = ", ".join(flag.cell for flag in look.flags if flag.text == text and flag.cell)
         out.print(f"- {f'{cells}: ' if cells else ''}{text}", markup=False)
-    return int(bool(look.flags))
+    return int(bool(look.flags) or look.why is not None)
 
 
 def _count(number: int, what: str) -> str:
@@ -39,13 +41,17 @@ def collect(options: argparse.Namespace) -> int:
     from graders.run import collecting
 
     settings = config.load(options.course)
-    found = collecting.collect(settings, options.assignment)
+    found = collecting.collect(settings, options.assignment, options.download)
     for one in found.students:
         out.print(f"{one.student}: {one.text}", markup=False)
     for name in found.unknown:
-        out.print(f"Not understood: {name!r}", markup=False)
+        out.print(f"Not understood: {name}", markup=False)
+    if found.unknown and options.download:
+        out.print(
+            "The list of students tells who they are: nbgrader db student add ID --lms-user-id NUMBER --first-name …"
+        )
     taken = sum(one.taken for one in found.students)
-    out.print(f"{taken} of {len(found.students)} collected.")
+    out.print(f"{taken} of {len({one.student for one in found.students})} collected.")
     return int(any(one.problem for one in found.students) or bool(found.unknown))
 
 

@@ -38,7 +38,7 @@ def review(options: argparse.Namespace) -> int:
         _rerun(settings, entries, options)
     else:
         unmarked = sum(map(_unmarked, entries.values()))
-        _print_queue(settings, name, waiting, unmarked)
+        _print_queue(name, waiting, unmarked)
         return int(bool(waiting or unmarked))
     return 0
 
@@ -88,7 +88,7 @@ def _unmarked(entry: Entry) -> int:
     return sum(map(waiting, entry.report.exercises)) if entry.report else 0
 
 
-def _print_queue(settings: config.Settings, name: str, waiting: Sequence[Open], unmarked: int) -> None:
+def _print_queue(name: str, waiting: Sequence[Open], unmarked: int) -> None:
     from graders.results.feedback import code
     from graders.results.urgency import level
 

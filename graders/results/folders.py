@@ -112,6 +112,13 @@ def write_file(path: Path, data: bytes, mode: int = 0o644) -> None:
         raise
 
 
+def leftovers(path: Path) -> list[Path]:
+    """What processes that were killed in `write_file` left beside `path`; or a part of what one writes now."""
+    prefix, length = f".{path.name[:100]}.", len(path.name[:100]) + 2 + _DRAWN
+    with os.scandir(path.parent) as entries:
+        return [path.parent / one.name for one in entries if one.name.startswith(prefix) and len(one.name) == length]
+
+
 def hash_files(files: Mapping[str, bytes]) -> str:
     """Canonical hash of a set of files: kind, name and content, each after its length, in the order of names."""
     return _digest((os.fsencode(name), b"file", len(data), iter((data,))) for name, data in files.items())

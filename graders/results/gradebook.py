@@ -13,7 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import event
+from sqlalchemy import delete, event
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import scoped_session, sessionmaker
@@ -124,6 +124,25 @@ class Writer:
                 )
             grade.manual_score, grade.needs_manual_grade = float(points), False
             self._charge(book, report)
+
+    def forget(self, student: str) -> dict[str, int]:
+        """Delete a student with all that is stored of them. Returns how many rows of our tables, and submissions of nbgrader's.
+
+        Raises:
+            InfrastructureError: the database could not be written.
+        """
+        with self._writing() as (connection, book):
+            if connection.dialect.name == "sqlite":
+                connection.exec_driver_sql("PRAGMA secure_delete = ON")  # what is deleted is overwritten
+            found = {}
+            for table in (TABLE, ANSWERS):
+                gone = connection.execute(delete(table).where(table.c.student == student)).rowcount
+                found[table.name] = gone
+            if student in [one.id for one in book.students]:
+                found["submitted_assignment"] = len(book.find_student(student).submissions)
+                found["student"] = 1
+                book.remove_student(student)
+            return {name: count for name, count in found.items() if count}
 
     @contextmanager
     def _writing(self) -> Iterator[tuple[Connection, Gradebook]]:

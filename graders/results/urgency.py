@@ -13,6 +13,8 @@ ORDER = {
         "marked_before_change",
         "awaits_marking",
         "time_unknown",
+        "time_doubtful",
+        "late_unknown",
         "answer_missing",
         "notebook_missing",
         "file_unreadable",
@@ -46,6 +48,7 @@ ORDER = {
         "examined_in_kernel",
         "attempts",
         "attempt_refused",
+        "better_stands",
     ),
 }
 _LEVELS = {name: level for level, names in ORDER.items() for name in names}

@@ -10,6 +10,7 @@ one took the place of.
 from __future__ import annotations
 
 import itertools
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -29,7 +30,7 @@ class Attempt(Record):
     """One submission that was collected. Times are ISO 8601; `submitted` is the student's or the course page's, if there is one.
 
     `work` is the hash of its files without the notes beside them: the same files again are no new attempt. `counted`: it is one.
-    `refused` says why it is not graded. `source` says where it came from, `left_out` what of it was not taken.
+    `refused` says why it is not graded, `earned` what an attempt earned that an earlier one beats. `source` says where it came from, `flags` what of it was not taken or looks odd.
     """
 
     sha256: str
@@ -38,8 +39,9 @@ class Attempt(Record):
     submitted: str | None = None
     counted: bool = True
     refused: str | None = None
+    earned: str | None = None
     source: str = "exchange"
-    left_out: tuple[Flag, ...] = ()
+    flags: tuple[Flag, ...] = ()
 
     @property
     def when(self) -> datetime:
@@ -74,10 +76,10 @@ def add(course: Path, student: str, assignment: str, attempt: Attempt) -> None:
     write_file(path, to_json((*read(course, student, assignment), attempt)), mode=0o640)
 
 
-def left_out(course: Path, student: str, assignment: str, sha256: str) -> tuple[Flag, ...]:
-    """What of a submission was not taken when it was collected."""
+def flags(course: Path, student: str, assignment: str, sha256: str) -> tuple[Flag, ...]:
+    """What a person should know of how a submission was collected."""
     known = read(course, student, assignment)
-    return next((one.left_out for one in reversed(known) if one.sha256 == sha256), ())
+    return next((one.flags for one in reversed(known) if one.sha256 == sha256), ())
 
 
 def refusal(known: Iterable[Attempt], rules: Settings) -> str | None:
@@ -96,8 +98,6 @@ def opens(known: Iterable[Attempt], rules: Settings) -> datetime | None:
 
 def notes(known: Sequence[Attempt], rules: Settings, now: datetime) -> tuple[Flag, ...]:
     """What a student reads of all this on the page."""
-    if rules.attempts is None and not rules.cool_down_s:
-        return ()
     told = []
     used = sum(one.counted for one in known)
     after = opens(known, rules)
@@ -105,12 +105,18 @@ def notes(known: Sequence[Attempt], rules: Settings, now: datetime) -> tuple[Fla
         told.append(f"{used} of {_attempts(rules.attempts)} used.")
     if after is not None and after > now and refusal(known, rules) is None:
         told.append(f"The next one is taken from {shown(after.isoformat())} on.")
-    flags = [Flag("attempts", " ".join(told))] if told else []
+    found = [Flag("attempts", " ".join(told))] if told else []
+    taken = {one.sha256 for one in known if one.counted}
     for one in known:
-        if one.refused:
-            when = shown(one.submitted) or "later"
-            flags.append(Flag("attempt_refused", f"What you handed in {when} is kept and not graded: {one.refused}."))
-    return tuple(flags)
+        when = shown(one.submitted) or "later"
+        if one.earned is not None:
+            text = (
+                f"The best attempt counts. What you handed in {when} earned {one.earned} points, fewer than this one."
+            )
+            found.append(Flag("better_stands", text))
+        if one.refused and one.sha256 not in taken:
+            found.append(Flag("attempt_refused", f"What you handed in {when} is kept and not graded: {one.refused}."))
+    return tuple(found)
 
 
 def _attempts(most: int) -> str:
@@ -122,16 +128,25 @@ def _all(most: int) -> str:
 
 
 def beside(known: Sequence[Attempt], sha256: str) -> Iterator[Attempt]:
-    """The submissions that came after an attempt and are none themselves: the same files again, and what was refused."""
+    """The submissions that came after an attempt and left it standing: the same files again, what was refused, what earned less."""
     place = next((place for place, one in enumerate(known) if one.sha256 == sha256), len(known))
     while 0 < place < len(known) and not known[place].counted:
         place -= 1
-    return itertools.takewhile(lambda one: not one.counted, known[place + 1 :])
+    return itertools.takewhile(lambda one: not one.counted or one.earned is not None, known[place + 1 :])
+
+
+def note(course: Path, student: str, assignment: str, sha256: str, earned: str) -> None:
+    """Note that an attempt earned less than an earlier one, and what."""
+    known = read(course, student, assignment)
+    changed = [msgspec.structs.replace(one, earned=earned) if one.sha256 == sha256 else one for one in known]
+    write_file(place(course, student, assignment) / ATTEMPTS, to_json(changed), mode=0o640)
 
 
 def keep(course: Path, student: str, assignment: str, sha256: str, submission: Path) -> None:
     """Move a submission away to where earlier ones are kept."""
     target = place(course, student, assignment) / sha256
     target.parent.mkdir(parents=True, exist_ok=True)
-    if not target.exists():
+    if target.exists():
+        shutil.rmtree(submission)  # the same bytes
+    else:
         submission.rename(target)

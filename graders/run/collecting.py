@@ -8,7 +8,7 @@ keep another's from being collected.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -19,8 +19,11 @@ from graders.errors import SubmissionError
 from graders.records import Flag, Record
 from graders.results.folders import handed_in, hash_files, hash_submission, replace_folder, write_file
 from graders.results.times import shown, utc
-from graders.run import attempts, exchange, locks
+from graders.run import attempts, downloads, exchange, locks
+from graders.run.arrivals import Arrived
 from graders.run.attempts import Attempt
+
+HONEST = timedelta(hours=1)  # between the time that a submission says and the one that the file system noted
 
 
 class Collected(Record):
@@ -35,17 +38,6 @@ class Collected(Record):
     waits: bool = False
 
 
-class Arrived(Record):
-    """A submission as it was found, or why there is none."""
-
-    student: str
-    files: dict[str, bytes]
-    submitted: str | None = None
-    source: str = "exchange"
-    left_out: tuple[Flag, ...] = ()
-    why: str | None = None
-
-
 class Collection(Record):
     """All of one collection. `unknown` are names that no student could be read from."""
 
@@ -53,17 +45,27 @@ class Collection(Record):
     unknown: tuple[str, ...] = ()
 
 
-def collect(settings: Settings, assignment: str, now: datetime | None = None) -> Collection:
-    """Collect everybody's newest submission from the exchange.
+def collect(
+    settings: Settings, assignment: str, download: Path | None = None, now: datetime | None = None
+) -> Collection:
+    """Collect everybody's newest submission from the exchange, or from the download of a course page.
 
     Raises:
         BusyError: another process has this assignment in its hands.
-        CourseError: there is no exchange, or no such course in it.
+        CourseError: there is no exchange, or no such course in it; the download cannot be read.
     """
-    found, unknown = exchange.inbound(settings, assignment)
     now = now or datetime.now(UTC)
+    unknown: list[str] = []
+    found = downloads.arrivals(settings, download, unknown) if download else _inbound(settings, assignment, unknown)
     with locks.holding(settings.course, assignment, "collect"):
-        return Collection(tuple(take(settings, assignment, one, now) for one in arrived(found)), tuple(unknown))
+        students = tuple(take(settings, assignment, one, now) for one in found)  # which fills `unknown`
+    return Collection(students, tuple(sorted(unknown)))
+
+
+def _inbound(settings: Settings, assignment: str, unknown: list[str]) -> Iterator[Arrived]:
+    found, strangers = exchange.inbound(settings, assignment)
+    unknown += strangers
+    yield from arrived(found)
 
 
 def arrived(found: list[exchange.Inbound]) -> Iterator[Arrived]:
@@ -72,13 +74,23 @@ def arrived(found: list[exchange.Inbound]) -> Iterator[Arrived]:
         if one.why is not None:
             yield Arrived(one.student, {}, why=one.why)
             continue
-        left_out: list[Flag] = []
+        flags: list[Flag] = []
         try:
-            files = read_handed_in(Path(one.folder), left_out)
+            files = read_handed_in(Path(one.folder), flags)
         except OSError as error:  # a file that is taken away meanwhile
             yield Arrived(one.student, {}, why=f"It could not be read: {error}.")
             continue
-        yield Arrived(one.student, files, one.submitted, left_out=tuple(left_out))
+        flags += _doubts(one)
+        yield Arrived(one.student, files, one.submitted, flags=tuple(flags))
+
+
+def _doubts(one: exchange.Inbound) -> list[Flag]:
+    """nbgrader lets a student's own computer write the time of a hand-in."""
+    said, seen = utc(one.submitted), utc(one.seen)
+    if said is None or seen is None or abs(seen - said) < HONEST:
+        return []
+    text = f"It says that it was handed in {shown(one.submitted)}; the exchange saw it {shown(one.seen)}."
+    return [Flag("time_doubtful", text)]
 
 
 def take(settings: Settings, assignment: str, one: Arrived, now: datetime) -> Collected:
@@ -100,9 +112,9 @@ def take(settings: Settings, assignment: str, one: Arrived, now: datetime) -> Co
         now.isoformat(timespec="seconds"),
         one.submitted,
         source=one.source,
-        left_out=one.left_out,
+        flags=one.flags,
     )
-    seen = made.sha256 in {before.sha256 for before in known}
+    seen = made.sha256 in {before.sha256 for before in known if not before.refused}
     if seen and not where.is_dir():
         replace_folder(where, one.files)
         return Collected(one.student, True, "Put back: it was collected before, and its folder was gone.")
@@ -110,7 +122,10 @@ def take(settings: Settings, assignment: str, one: Arrived, now: datetime) -> Co
         return Collected(one.student, False, "Nothing new since it was collected.")
     if where.is_dir() and (why := _not_newer(known, one)):
         return Collected(one.student, False, why, problem=True)
-    return _judged(settings.of(assignment), assignment, one, known, made)
+    try:
+        return _judged(settings.of(assignment), assignment, one, known, made)
+    except (OSError, SubmissionError) as error:  # such as a name that is too long for this disk
+        return Collected(one.student, False, f"It could not be stored: {error}.", problem=True)
 
 
 def _judged(rules: Settings, assignment: str, one: Arrived, known: tuple[Attempt, ...], made: Attempt) -> Collected:
@@ -125,22 +140,25 @@ def _judged(rules: Settings, assignment: str, one: Arrived, known: tuple[Attempt
     if refused := attempts.refusal(known, rules):
         replace_folder(place, one.files)
         made = msgspec.structs.replace(made, counted=False, refused=refused)
-        attempts.add(course, student, assignment, made)
+        if made.sha256 not in {before.sha256 for before in known}:
+            attempts.add(course, student, assignment, made)
         return Collected(student, False, f"What came {when or 'now'} is kept and not graded: {refused}.")
     opens = attempts.opens(known, rules)
     if opens is not None and made.when < opens:
         return Collected(
             student, False, f"Waits: the next attempt is taken from {shown(opens.isoformat())} on.", waits=True
         )
+    replace_folder(place, one.files)  # what cannot be written takes the place of nothing
     where = handed_in(course, student, assignment)
     if where.is_dir():
         attempts.keep(course, student, assignment, hash_submission(where), where)
-    replace_folder(where, one.files)
+    where.parent.mkdir(parents=True, exist_ok=True)
+    place.rename(where)
     attempts.add(course, student, assignment, made)
     told = [f"Collected, handed in {when}." if when else "Collected; when it was handed in is not known."]
     told += ["It takes the place of an earlier one, which is kept."] if counted else []
     told += [f"{len(counted) + 1} of {rules.attempts} attempts."] if rules.attempts is not None else []
-    return Collected(student, True, " ".join([*told, *(flag.text for flag in one.left_out[:3])]))
+    return Collected(student, True, " ".join([*told, *(flag.text for flag in one.flags[:3])]))
 
 
 def _again(course: Path, assignment: str, one: Arrived, made: Attempt) -> Collected:
@@ -173,7 +191,7 @@ def _known(course: Path, student: str, assignment: str, where: Path, now: dateti
 
 def _not_newer(known: tuple[Attempt, ...], one: Arrived) -> str | None:
     """Why a submission is no newer one; None when it is, as far as is known."""
-    times = [when for before in known if (when := utc(before.submitted)) is not None]
+    times = [when for before in known if not before.refused and (when := utc(before.submitted)) is not None]
     mine = utc(one.submitted)
     if times and mine is None:
         return (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
 from pathlib import Path
 
 from graders.config import Settings
@@ -15,8 +16,8 @@ from graders.errors import VerifyError
 from graders.records import Report, Status
 from graders.results import journal, receipts, report, shifts
 from graders.results.folders import folder, mend_folder, write_file
-from graders.results.marks import NO_MARKS, Marks, difference, marked
-from graders.run import executors
+from graders.results.marks import NO_MARKS, ZERO, Marks, difference, marked
+from graders.run import best, executors
 from graders.run.bookkeeping import Bookkeeper
 from graders.run.pipeline import Course, Graded, Job
 from graders.run.submissions import read_job
@@ -57,14 +58,19 @@ class Desk:
 
         A process killed in between is made good by the next `grade`, which finds a report that the gradebook does not have.
         """
+        counts, given = self._settings.of(self.course.assignment.name).counts, self._given()
         for graded in results:
             self.open()
             before = report.earlier(self._settings.course, graded.report.student, graded.report.assignment)
             found = report.standing(graded.report, before)
             if before is not None and found.status is not Status.not_graded:
                 self._note(before, found)
+            if counts == "best":
+                best.set_aside(
+                    self._settings.course, found, lambda one: _worth(one, given().get(one.student, NO_MARKS))
+                )
             report.write(self._settings.course, found, graded.notebooks, receipts.sign, graded.files)
-            self._book.store(found, self._telling(done))
+            self._book.store(found, self._deciding(done))
         self._book.settle()
 
     def _changed(
@@ -76,7 +82,7 @@ class Desk:
         course, name, db_url = self._settings.course, self.course.assignment.name, self._settings.db_url
         rows = {row.student: row.report_sha256 for row in standings.statuses(course, db_url) if row.assignment == name}
         may_be_late = markbook.may_be_late(course, name, db_url)
-        given = functools.cache(lambda: markbook.marks_of(course, name, db_url))
+        given = self._given()
         for student in chosen:
             if student is None:
                 self._book.settle()
@@ -84,7 +90,7 @@ class Desk:
                 continue
             mend_folder(folder(course, "autograded", student, name))
             job = read_job(course, student, self.course.assignment)
-            before = kept(course, job, self.course)
+            before = None if best.undecided(course, student, name) else kept(course, job, self.course)
             if before is None:
                 self.open()
                 yield job
@@ -94,6 +100,27 @@ class Desk:
                 self._book.charge(before, self._telling(done))
             else:
                 done(_told(course, before, given().get(student, NO_MARKS)))
+
+    def _given(self) -> Callable[[], dict[str, Marks]]:
+        """What people gave, read once when it is asked for."""
+        from graders.results import markbook
+
+        name = self.course.assignment.name
+        return functools.cache(lambda: markbook.marks_of(self._settings.course, name, self._settings.db_url))
+
+    def _deciding(self, done: Callable[[Report], None]) -> Callable[[Report, Marks], None]:
+        """Tell of the report that stands once the points of a new one are known: this one, or a better one of before."""
+        told = self._telling(done)
+
+        def decided(one: Report, marks: Marks) -> None:
+            stands = best.decide(self._settings.course, one, _worth(one, marks))
+            if stands is None:
+                told(one, marks)
+            else:
+                self._note(one, stands)
+                self._book.store(stands, told)
+
+        return decided
 
     def _telling(self, done: Callable[[Report], None]) -> Callable[[Report, Marks], None]:
         return lambda one, marks: done(_told(self._settings.course, one, marks))
@@ -117,6 +144,11 @@ class Desk:
     def __exit__(self, *error: object) -> None:
         with self._workers:
             self._book.__exit__(*error)
+
+
+def _worth(one: Report, marks: Marks) -> Decimal:
+    """The points that count."""
+    return marked(one, marks).score or ZERO
 
 
 def _told(course: Path, signed: Report, marks: Marks) -> Report:

@@ -21,7 +21,7 @@ from graders.run import pipeline
 from graders.run.orphans import end_with_parent
 from graders.run.pipeline import Course, Graded, Job
 
-_LOOK_S = 0.1  # how often new jobs are asked for while others run
+_LOOK_S = 0.25  # how often new jobs are asked for while others run
 _AHEAD = 4  # jobs in flight for each worker: enough to keep it busy, few enough to keep memory flat
 
 _course: Course | None = None

@@ -25,6 +25,7 @@ class Inbox:
         self._settings, self._assignment, self._tell = settings, assignment, tell
         self._told: set[str] = set()
         self._collected: set[tuple[str, str | None]] = set()
+        self._doubtful: set[tuple[str, str | None]] = set()
         self._looks: dict[str, _Look] = {}
         self._seen: dict[str, str] = {}
 
@@ -53,10 +54,16 @@ class Inbox:
             mend_folder(handed_in(self._settings.course, one.student, self._assignment))
         for one, arrived in zip(fresh, collecting.arrived(fresh), strict=True):
             taken = collecting.take(self._settings, self._assignment, arrived, datetime.now(UTC))
+            key = (one.folder, one.why)
+            if taken.problem and key not in self._doubtful:
+                self._doubtful.add(
+                    key
+                )  # most of these are just being handed in: told if it is still so at the next look
+                continue
             if taken.problem or taken.waits:
                 self._once(f"{taken.student}: {taken.text}")
             if not taken.waits:
-                self._collected.add((one.folder, one.why))
+                self._collected.add(key)
 
     def _inbound(self) -> list[exchange.Inbound]:
         try:

@@ -19,7 +19,7 @@ from graders.results import feedback
 from graders.results.folders import handed_in, hash_submission
 from graders.results.markbook import marks_of
 from graders.results.marks import NO_MARKS
-from graders.run import attempts, exchange, grading
+from graders.run import attempts, exchange, grading, locks
 
 
 class Returned(Record):
@@ -45,13 +45,15 @@ def release_feedback(settings: Settings, assignment: str, students: Collection[s
     """Write the pages as above and put each into the exchange, where nbgrader gives it to its student.
 
     Raises:
+        BusyError: another process has this assignment in its hands.
         CourseError: nothing is graded, or there is no exchange.
     """
     folder = exchange.feedback_folder(settings)
     given = []
-    for report, pages in _written(settings, assignment, students):
-        why = _release(settings.course, folder, report, pages)
-        given.append(Returned(report.student, tuple(map(str, pages)), why))
+    with locks.holding(settings.course, assignment, "feedback"):
+        for report, pages in _written(settings, assignment, students):
+            why = _release(settings.course, folder, report, pages)
+            given.append(Returned(report.student, tuple(map(str, pages)), why))
     return given
 
 
@@ -63,10 +65,11 @@ def _written(settings: Settings, assignment: str, students: Collection[str] | No
     given = marks_of(course, assignment, settings.db_url)
     now, rules = datetime.now(UTC), settings.of(assignment)
     found = []
-    for report, notebooks in reports:
-        notes = attempts.notes(attempts.read(course, report.student, assignment), rules, now)
-        told = msgspec.structs.replace(report, flags=(*report.flags, *notes))
-        found.append((report, feedback.write(course, told, notebooks, given.get(report.student, NO_MARKS))))
+    with locks.holding(course, assignment, "feedback"):
+        for report, notebooks in reports:
+            notes = attempts.notes(attempts.read(course, report.student, assignment), rules, now)
+            told = msgspec.structs.replace(report, flags=(*report.flags, *notes))
+            found.append((report, feedback.write(course, told, notebooks, given.get(report.student, NO_MARKS))))
     return found
 
 

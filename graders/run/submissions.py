@@ -28,8 +28,8 @@ def read_job(course: Path, student: str, assignment: Assignment) -> Job:
         files, left_out, submitted, digest = _read(where)
     except OSError as error:  # such as a file that is taken away meanwhile; the rest of the class is graded
         return Job(student, {}, (), "", None, f"What was handed in could not be read: {error}.")
-    left_out += attempts.left_out(course, student, assignment.name, digest)
-    return Job(student, files, tuple(left_out), digest, submitted, notes=_notes(where))
+    notes = (*attempts.flags(course, student, assignment.name, digest), *_asked(where))
+    return Job(student, files, tuple(left_out), digest, submitted, notes=notes)
 
 
 def _read(where: Path) -> tuple[dict[str, bytes], list[Flag], str | None, str]:
@@ -44,7 +44,7 @@ def _read(where: Path) -> tuple[dict[str, bytes], list[Flag], str | None, str]:
     raise OSError(f"it changed {_LOOKS} times while it was read")
 
 
-def _notes(where: Path) -> tuple[Flag, ...]:
+def _asked(where: Path) -> tuple[Flag, ...]:
     """What a student asks of a person, as one line of text."""
     asked = "".join(one if one.isprintable() else " " for one in read_note(where / SECOND_LOOK))
     return (Flag("second_look", f"A second look was asked for: “{' '.join(asked.split())}”"),) if asked else ()

@@ -77,7 +77,10 @@ class Watch:
         with closing(self._arrivals()) as arrivals:
             while not self._stop.is_set() and self._version() == version:
                 if inbox.waiting():
-                    self._burst(desk, inbox)
+                    try:
+                        self._burst(desk, inbox)
+                    except BusyError as error:
+                        self._tell(str(error))
                 next(arrivals)
 
     def _arrivals(self) -> Generator[None]:
@@ -114,17 +117,22 @@ class Watch:
         left: set[str] = set()
 
         def students() -> Iterator[str | None]:
-            while (new := inbox.new()) or left:
-                left.update(new)
-                yield from new
-                if not new:
-                    yield None
+            new: dict[str, None] = {}
+            while True:
+                new |= dict.fromkeys(inbox.new())
+                # whoever hands in again meanwhile comes after what is in work: results are stored in the order of hand-ins
+                ready = [one for one in new if one not in left]
+                if not ready and not left:
+                    return
+                new = {one: None for one in new if one in left}
+                left.update(ready)
+                yield from ready or (None,)
 
         def done(report: Report) -> None:
             left.discard(report.student)
             self._return(report)
 
-        with locks.holding(self._settings.course, self._assignment, "watch"):
+        with locks.holding(self._settings.course, self._assignment, "watch", patience_s=POLL_S):
             desk.grade(students(), same_files, done)
 
     def _return(self, report: Report) -> None:

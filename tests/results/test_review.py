@@ -9,6 +9,7 @@ import pytest
 from result_samples import performance_report
 from test_overview import entry, lost, missing
 
+from graders.commands import reviewing
 from graders.errors import GradersError
 from graders.records import Flag, Report, Status
 from graders.results import journal, review
@@ -129,3 +130,14 @@ def test_points_are_those_that_an_exercise_can_have(tmp_path):
         with pytest.raises(GradersError, match=told):
             review.override(settings, where, (), exercise, Decimal(points), "Why.")
     assert journal.lines(tmp_path) == []
+
+
+def test_a_students_question_is_shown_as_text(capsys):
+    """What a student asks for with a second look stands in the queue as it was written: it colours, moves and marks up nothing."""
+    asked = Flag("second_look", "A second look was asked for: “[bold]why\x1b[2J [/x]\u202e?”")
+    found = review.queue([flagged(flags=(asked,))], ())
+    reviewing._print_queue("performance-02", found, 0)
+    told = capsys.readouterr().out
+    assert told.startswith(
+        "Look now:\n  student-01  second_look\n      A second look was asked for: “[bold]why�[2J [/x]�?”"
+    )

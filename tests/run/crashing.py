@@ -20,20 +20,23 @@ from concurrent.futures import Future
 from decimal import Decimal
 from pathlib import Path
 
+from delivery import deliver, open_exchange, put
+
 from graders import config, nbgrader_parts
 from graders.config import Settings
+from graders.course.assignments import read_assignment
 from graders.coursework import Reference
 from graders.errors import VerifyError
 from graders.kernels import syscalls
 from graders.records import ExerciseResult, Kind, Report, Status, to_json
 from graders.results import feedback, journal, receipts, report, standings
 from graders.results.folders import hash_submission
-from graders.run import bookkeeping, desk, exchange, executors, pipeline
+from graders.run import bookkeeping, desk, executors, pipeline
 from graders.run.inbox import Inbox
 from graders.run.pipeline import Course, Graded, Job
 from graders.run.watch import Watch
 
-SECRETS = {"student-01": "1" * 128, "student-02": "2" * 128}
+SECRETS = {"student-01": "1" * 128, "student-02": "2" * 128}  # the last two digits are the hour
 INBOUND = "exchange/small/inbound"
 WRITES = {"os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.link", "os.chmod"}
 
@@ -52,20 +55,10 @@ def notebook(answer: str) -> bytes:
     return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
 
 
-def put(path: Path, data: bytes) -> None:
-    """A file and the folders that it needs."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-
-
 def hand_in(settings: Settings, student: str, answer: str, hour: int) -> None:
-    """What nbgrader's `submit` leaves in the exchange."""
+    """The lesson with this answer, handed in at this hour."""
     when = f"2026-11-12 {hour:02d}:00:00.000000 UTC"
-    place = exchange.inbound_folder(settings) / f"{student}+ps1+{when}"
-    put(place / "lesson.ipynb", notebook(answer))
-    put(place / "timestamp.txt", when.encode())
-    put(place / "submission_secret.txt", SECRETS[student].encode())
-    place.chmod(0o777)
+    deliver(settings, student, {"lesson.ipynb": notebook(answer)}, when, f"{SECRETS[student][2:]}{hour:02d}")
 
 
 def make(home: Path) -> Path:
@@ -85,10 +78,8 @@ def make(home: Path) -> Path:
         book.add_notebook("lesson", "ps1")
         book.add_grade_cell("a-test", "lesson", "ps1", max_score=3, cell_type="code")
         book.add_solution_cell("a", "lesson", "ps1")
-    for room in ("inbound", "feedback"):
-        (course / "exchange/small" / room).mkdir(parents=True)
-        (course / "exchange/small" / room).chmod(0o777)
     os.chdir(course)  # the exchange is named from there
+    open_exchange(config.load(course))
     hand_in(config.load(course), "student-01", "a = 1", 9)
     watch_once(course)
     hand_in(config.load(course), "student-01", "a = 2", 10)
@@ -142,15 +133,17 @@ class Examined:
         """Nothing to end."""
 
 
+def ready(settings: Settings) -> Course:
+    """The assignment, as if its solution had been run."""
+    assignment = read_assignment(settings.course, "ps1")
+    return Course(assignment, Reference(assignment.sha256, {}), pipeline.conditions_of(settings, "ps1"))
+
+
 def watch_once(course: Path) -> None:
     """What `watch` does when it starts: everything that is there, once."""
     settings = config.load(course)
-    from graders.course.assignments import read_assignment
-
-    assignment = read_assignment(course, "ps1")
-    ready = Course(assignment, Reference(assignment.sha256, {}), pipeline.conditions_of(settings, "ps1"))
     watch = Watch(settings, "ps1", 1, lambda text: None, lambda done: None)
-    with desk.Desk(settings, ready, 1, "watch") as warm:
+    with desk.Desk(settings, ready(settings), 1, "watch") as warm:
         warm.open()
         inbox = Inbox(settings, "ps1", lambda text: None)
         if inbox.waiting():

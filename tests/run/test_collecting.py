@@ -3,57 +3,18 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
+from hand_ins import NOON, WHO, at, course, hand_in, kept, there, work
 
-from graders import config
 from graders.config import Settings
 from graders.errors import CourseError
 from graders.records import Flag, to_json
 from graders.run import attempts, collecting
-from graders.run.collecting import Arrived, Collected, take
-
-NOON = datetime(2026, 10, 20, 12, tzinfo=UTC)
-WHO = "student-01"
-
-
-def course(folder: Path, *lines: str) -> Settings:
-    """A course with one assignment and these settings."""
-    (folder / "source/ps1").mkdir(parents=True)
-    text = "\n".join(['c.CourseDirectory.course_id = "small"', f"c.Exchange.root = {str(folder / 'ex')!r}", *lines])
-    (folder / "course_config.py").write_text(text)
-    return config.load(folder)
-
-
-def at(minutes: int) -> datetime:
-    """So long after noon."""
-    return NOON + timedelta(minutes=minutes)
-
-
-def work(text: str, minutes: int | None = 0, **more: str) -> Arrived:
-    """A submission of one file, handed in so many minutes after noon."""
-    stamp = None if minutes is None else f"{at(minutes):%Y-%m-%d %H:%M:%S.%f} UTC"
-    notes = {"second-look.txt": more["query"].encode()} if "query" in more else {}
-    notes |= {"timestamp.txt": stamp.encode()} if stamp else {}
-    return Arrived(more.get("student", WHO), {"ps1.ipynb": text.encode(), **notes}, stamp)
-
-
-def there(settings: Settings) -> str | None:
-    """What lies in `submitted/`."""
-    path = settings.course / f"submitted/{WHO}/ps1/ps1.ipynb"
-    return path.read_text() if path.exists() else None
-
-
-def kept(settings: Settings) -> set[str]:
-    """What is kept aside."""
-    return {path.read_text() for path in attempts.place(settings.course, WHO, "ps1").glob("*/ps1.ipynb")}
-
-
-def hand_in(settings: Settings, *rows: tuple[Arrived, int]) -> list[Collected]:
-    """Take submissions, each collected so many minutes after noon."""
-    return [take(settings, "ps1", one, at(minutes)) for one, minutes in rows]
+from graders.run.arrivals import Arrived
+from graders.run.collecting import take
 
 
 @pytest.mark.parametrize(
@@ -119,7 +80,18 @@ def test_an_attempt_is_what_was_collected(tmp_path: Path) -> None:
     told = [one.text for one in attempts.notes(known, settings.of("ps1"), at(8))]
     assert told[0] == "2 of 2 attempts are used."
     assert told[1] == ("What you handed in 20 October 2026, 12:04 UTC is kept and not graded: all 2 attempts are used.")
-    assert attempts.notes(known, settings.of("another"), at(8)) == ()
+
+
+def test_a_limit_that_is_raised_lets_in_what_was_refused(tmp_path: Path) -> None:
+    """Collected again after the limit was raised, a refused submission is taken, and nobody is told that it was not."""
+    settings = course(tmp_path, "c.Graders.attempts = 1")
+    rows = (work("1"), 1), (work("2", 2), 3), (work("2", 2), 4)
+    assert [one.taken for one in hand_in(settings, *rows)] == [True, False, False]
+    assert len(attempts.read(tmp_path, WHO, "ps1")) == 2
+    more = msgspec.structs.replace(settings, attempts=3)
+    assert hand_in(more, (work("2", 2), 5))[0].taken
+    told = attempts.notes(attempts.read(tmp_path, WHO, "ps1"), more, at(6))
+    assert told == (Flag("attempts", "2 of 3 attempts are used."),)
 
 
 def test_a_hand_in_during_the_cool_down_waits_and_is_not_lost(tmp_path: Path) -> None:
@@ -165,7 +137,7 @@ def inbound(settings: Settings, name: str, **files: str) -> Path:
     """A folder in the exchange, as nbgrader leaves it."""
     folder = settings.course / "ex/small/inbound" / name
     folder.mkdir(parents=True)
-    for path, text in {"timestamp.txt": "2026-10-20 12:00:00.0 UTC", **files}.items():
+    for path, text in {"timestamp.txt": name.split("+")[-2], **files}.items():
         (folder / path).write_text(text)
     folder.chmod(0o777)
     return folder
@@ -181,21 +153,25 @@ def test_one_folder_in_the_exchange_keeps_no_other_from_being_collected(tmp_path
     os.mkfifo(good / "pipe")
     inbound(settings, "a+b [*]+ps1+2026-10-20 12:00:00.0 UTC+x", **{"ps1.ipynb": "odd"})
     inbound(settings, "student-02+ps1+2026-10-20 12:00:00.0 UTC+x").chmod(0o755)
+    inbound(settings, "student-01+ps1+2026-10-20 14:00:00.0 UTC+abe").chmod(0o700)
+    inbound(settings, "student-06+ps1+2026-10-20 12:00:00.0 UTC+x", **{"timestamp.txt": "2026-10-20 09:00:00.0 UTC"})
     inbound(settings, "student-03+ps1+yesterday+x")
     inbound(settings, "student-04+ps10+2026-10-20 12:00:00.0 UTC+x")
     (good.parent / "student-05+ps1+2026-10-20 12:00:00.0 UTC+x").symlink_to(good)
-    found = collecting.collect(settings, "ps1", NOON)
-    assert {one.student: one.taken for one in found.students} == {
-        "student-01": True,
-        "a+b [*]": True,
-        "student-02": False,
-    }
+    found = collecting.collect(settings, "ps1", now=NOON)
+    assert [(one.student, one.taken) for one in found.students] == [
+        ("a+b [*]", True),
+        ("student-01", False),  # a later one than what is taken, and why not
+        ("student-01", True),
+        ("student-02", False),
+        ("student-06", False),
+    ]
     assert found.unknown == ("student-03+ps1+yesterday+x", "student-05+ps1+2026-10-20 12:00:00.0 UTC+x")
     assert sorted(path.name for path in (tmp_path / "submitted/student-01/ps1").iterdir()) == [
         "ps1.ipynb",
         "timestamp.txt",
     ]
     assert there(settings) == "late"
-    left = attempts.read(tmp_path, WHO, "ps1")[0].left_out
-    assert {one.name for one in left} == {"link_ignored"}
+    left = attempts.read(tmp_path, WHO, "ps1")[0].flags
+    assert {one.name for one in left} == {"link_ignored", "time_doubtful"}
     assert "is a link and was not followed" in to_json(left).decode()
