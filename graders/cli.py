@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from graders.commands import authoring, classes, grading, handins, machine, watching
+from graders.commands import authoring, classes, grading, handins, machine, reviewing, watching
 from graders.commands.terminal import err
 from graders.errors import GradersError
 
@@ -28,6 +28,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "watch": watching.watch,
     "feedback": handins.feedback,
     "overview": classes.overview,
+    "review": reviewing.review,
     "export": classes.export,
     "forget": classes.forget,
     "evidence": grading.evidence,
@@ -116,6 +117,7 @@ def _add_grading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     regrade.add_argument("--apply", action="store_true", help="then grade those again and store it")
     overview = commands.add_parser("overview", help="one page for the class, for staff: autograded/A.html")
     overview.add_argument("assignment", metavar="A")
+    _add_review(commands)
     export = commands.add_parser("export", help="scores as CSV or JSON, or as Canvas and Moodle import them")
     export.add_argument("assignments", nargs="*", metavar="A", help="all, if none is named")
     export.add_argument("--format", choices=("csv", "json", "canvas", "moodle"), required=True)
@@ -128,6 +130,18 @@ def _add_grading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     forget.add_argument("--yes", action="store_true", help="do not ask")
     evidence = commands.add_parser("evidence", help="a student's portfolio: evidence/STUDENT/portfolio.html")
     evidence.add_argument("student", metavar="STUDENT")
+
+
+def _add_review(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    review = commands.add_parser("review", help="the queue of flags; every change is noted in the journal")
+    review.add_argument("assignment", metavar="A")
+    act = review.add_mutually_exclusive_group()
+    act.add_argument("--accept", nargs=2, metavar=("STUDENT", "FLAG"), help="seen, and nothing is to be done")
+    act.add_argument(
+        "--override", nargs=3, metavar=("STUDENT", "EXERCISE", "POINTS"), help="a person's points; needs --reason"
+    )
+    act.add_argument("--rerun", metavar="STUDENT", help="examine once more what was handed in")
+    review.add_argument("--reason", metavar="TEXT", help="goes into the journal, for staff")
 
 
 def _add_machine(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from decimal import Decimal
 from enum import Enum
 
-from graders.records import Flag, Kind, Record
+from graders.records import Flag, Kind, Record, Shown
 from graders.runs import RawCheck
 
 # What is read of a submission. A file beyond this is named and left out, and its size alone enters a hash.
@@ -88,13 +88,14 @@ class Assignment(Record):
 class SubmittedCell(Record):
     """One cell as it was handed in. `id` is its grade_id, if it still has one.
 
-    `older` says that the text is the instructor's, from another release than today's.
+    `older` says that the text is the instructor's, from another release than today's. `shown` is what it showed when it was saved.
     """
 
     cell_type: str
     source: str
     id: str | None = None
     older: bool = False
+    shown: Shown | None = None
 
 
 class Submission(Record):

@@ -109,6 +109,21 @@ class ExerciseResult(Record):
     seconds: float = 0.0
 
 
+class Picture(Record):
+    """A PNG in base64, and its pixels."""
+
+    png: str
+    width: int
+    height: int
+
+
+class Shown(Record):
+    """What one cell showed when its student saved it."""
+
+    text: str
+    pictures: tuple[Picture, ...] = ()
+
+
 class Receipt(Record):
     """The execution record of one examination. Hashes are hex SHA-256; times are seconds, `started` is ISO 8601 UTC.
 

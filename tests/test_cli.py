@@ -78,7 +78,11 @@ def hand_in(course: Path, student: str, answers: dict[str, str]) -> Path:
     """Put a submission of the released notebook with these answers below submitted/."""
     released = json.loads((course / "release/ps1/ps1.ipynb").read_text())
     for one in released["cells"]:
-        one["source"] = answers.get(one["metadata"].get("nbgrader", {}).get("grade_id"), one["source"])
+        id = one["metadata"].get("nbgrader", {}).get("grade_id")
+        one["source"] = answers.get(id, one["source"])
+        if id == "double":  # what it showed where the student saved it, and what nobody shows again
+            html = {"output_type": "display_data", "data": {"text/html": "<b>loud</b>"}, "metadata": {}}
+            one["outputs"] = [{"output_type": "stream", "name": "stdout", "text": f"{student} sees 4 & more"}, html]
     path = course / "submitted" / student / "ps1" / "ps1.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(released))
@@ -286,6 +290,11 @@ def test_calm_results_end_with_zero_and_a_table(course: Path, said: Said) -> Non
         (["evidence", "../student-01"], ["'../student-01'", "cannot be the name of a folder"]),
         (["feedback", "ps2"], ["'ps2'", "Next step: graders grade ps2"]),
         (["overview", "ps2"], ["'ps2'", "Next step: graders grade ps2"]),
+        (["review", "ps2"], ["'ps2'", "Next step: graders grade ps2"]),
+        (["review", "ps1", "--accept", "student-01", "x"], ["'student-01'", "'x'", "Open there: none"]),
+        (["review", "ps1", "--override", "student-01", "double-test", "2"], ["needs a reason", "--reason TEXT"]),
+        (["review", "ps1", "--override", "student-01", "double-test", "x", "--reason", "y"], ["'x'", "no number"]),
+        (["review", "ps1", "--rerun", "student-99"], ["'student-99'", "'ps1'"]),
         (["export", "--format", "csv", "ps3"], ["'ps3'", "ps1", "Next step: graders grade ps3"]),
         (["export", "--format", "csv", "--output", "."], ["cannot be written", "Name another file"]),
         (["simulate", "ps1"], ["tests/answers/ps1", "no known answers"]),
@@ -370,6 +379,8 @@ def test_feedback_shows_no_hidden_line(course: Path, said: Said) -> None:
     assert "Also below zero" in pages["student-02"]
     assert "Try a negative number." in pages["student-02"]
     assert "not complete JSON" in pages["student-03"]
+    assert "student-02 sees 4 &amp; more" in pages["student-02"]
+    assert "loud" not in pages["student-02"]
     for page in pages.values():
         for line in ("HIDDEN TESTS", SECRET, "expect(double(", "-6", "assert five == 5", "SOLUTION"):
             assert line not in page
@@ -387,6 +398,36 @@ def test_the_class_page_is_for_staff(course: Path, said: Said) -> None:
     returned = [path.read_text() for path in (course / "feedback").rglob("*.html")]
     assert len(returned) == 4
     assert not [one for one in returned if "for staff" in one]
+
+
+def test_flags_are_reviewed_and_the_journal_says_by_whom(course: Path, said: Said) -> None:
+    """What waits is listed; it is accepted, overridden or run again, each with a line of who, when, old and new."""
+    status, out, _ = said(course, "review", "ps1")
+    assert status == 1
+    assert "student-03  not_graded\n      ps1.ipynb is not complete JSON" in out
+    assert "Written answers to mark in formgrader: 2." in out
+    assert said(course, "review", "ps1", "--accept", "student-03", "not_graded")[0] == 0
+    assert said(course, "review", "ps1")[1].startswith("No flag waits.")
+    status, out, _ = said(
+        course, "review", "ps1", "--override", "student-02", "double-test", "2.5", "--reason", "Half."
+    )
+    assert (status, "double-test: 1 → 2.5 of 3" in out) == (0, True)
+    status, out, _ = said(course, "review", "ps1", "--rerun", "student-02", "--reason", "Is it so?")
+    assert (status, out.splitlines()[-1]) == (0, "student-02: 4.5 of 6 → 4.5 of 6.")
+    with (course / "scores.csv").open("w") as file:
+        file.write(said(course, "export", "--format", "csv", "ps1")[1])
+    with (course / "scores.csv").open(newline="") as file:
+        assert {row["student"]: row["score"] for row in csv.DictReader(file)}["student-02"] == "4.5"
+    lines = [json.loads(line) for line in (course / ".graders/journal.jsonl").read_text().splitlines()]
+    lines = [one for one in lines if one["student"]]  # a release is noted too
+    assert [(one["act"], one["student"], one["why"]) for one in lines] == [
+        ("accept", "student-03", ""),
+        ("override", "student-02", "Half."),
+        ("rerun", "student-02", "Is it so?"),
+    ]
+    assert (lines[1]["old"]["score"], lines[1]["new"]["score"], lines[1]["exercise"]) == (1, 2.5, "double-test")
+    assert lines[2]["old"]["score"] == 4.5
+    assert {bool(one["who"] and one["time"]) for one in lines} == {True}
 
 
 def test_exports_have_the_scores_of_nbgrader(course: Path, said: Said) -> None:

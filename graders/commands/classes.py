@@ -8,10 +8,27 @@ from __future__ import annotations
 import argparse
 import sys
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from graders import config
 from graders.commands.terminal import confirmed, interactive, out
 from graders.errors import GradersError
+from graders.records import Report
+
+if TYPE_CHECKING:
+    from graders.results.classbook import Entry
+
+
+def class_of(settings: config.Settings, name: str) -> tuple[list[Report], tuple[Entry, ...]]:
+    """The stored reports of an assignment, and where each student stands."""
+    from graders.results import classbook
+    from graders.run import grading
+
+    reports = [report for report, _ in grading.stored(settings.course, name)]
+    if not reports:
+        raise GradersError(f"Nothing of {name!r} is graded in {settings.course}. Next step: graders grade {name}.")
+    return reports, classbook.entries(settings.course, name, reports, settings.db_url)
+
 
 MOST_SHOWN = 20  # places that a line each is written for
 
@@ -19,16 +36,12 @@ MOST_SHOWN = 20  # places that a line each is written for
 def overview(options: argparse.Namespace) -> int:
     """The class page of an assignment."""
     from graders.course.assignments import read_assignment
-    from graders.results import classbook, likeness, overview, overviewpage
-    from graders.run import grading
+    from graders.results import likeness, overview, overviewpage, review
 
     settings, name = config.load(options.course), options.assignment
-    reports = [report for report, _ in grading.stored(settings.course, name)]
-    if not reports:
-        raise GradersError(f"Nothing of {name!r} is graded in {settings.course}. Next step: graders grade {name}.")
-    entries = classbook.entries(settings.course, name, reports, settings.db_url)
+    reports, entries = class_of(settings, name)
     alike = likeness.groups(read_assignment(settings.course, name), reports)
-    made = overview.build(name, entries, alike, likeness.together)
+    made = overview.build(name, entries, alike, likeness.together, review.settled(settings.course, name))
     page = overviewpage.write(settings.course, made, datetime.now(UTC).isoformat(timespec="seconds"))
     out.print(f"The class page, for staff only: {page}", markup=False)
     return 0

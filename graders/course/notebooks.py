@@ -161,7 +161,7 @@ def _submitted(
     flags += repairs.marks_edited(released, handed_in)
     flags += repairs.older_release([one for one, old in zip(found.ids, older, strict=True) if old and one])
     return tuple(
-        SubmittedCell(cell.cell_type, cell.source, one, old)
+        SubmittedCell(cell.cell_type, cell.source, one, old, cell.shown)
         for cell, one, old in zip(handed_in, found.ids, older, strict=True)
     )
 

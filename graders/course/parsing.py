@@ -1,7 +1,7 @@
 """The bytes of a notebook, whoever made them, to plain cells.
 
 Comes in: bytes and the name they had. Goes out: `RawCell`s with flags for what had to be guessed, or `SubmissionError` with
-a sentence that says what arrived instead. Must not: execute anything, or keep outputs.
+a sentence that says what arrived instead. Must not: execute anything, or keep more of an output than text and pictures.
 
 Version 4 is read here as the JSON that it is. nbformat is imported for older versions only: it takes 2 s, and every
 worker would pay that.
@@ -16,8 +16,9 @@ from typing import Any
 import msgspec
 
 from graders.course.decoding import decode, plain_text
+from graders.course.shown import shown
 from graders.errors import SubmissionError
-from graders.records import Flag, Record
+from graders.records import Flag, Record, Shown
 
 _CELL_TYPES = ("code", "markdown", "raw")
 # How files begin that people hand in by mistake
@@ -34,13 +35,14 @@ _NO_TEXT = {
 
 
 class RawCell(Record):
-    """One cell: its text, the two parts of its metadata that mean something here, and the id that Jupyter gave it."""
+    """One cell: its text, the two parts of its metadata that mean something here, the id that Jupyter gave it, and what it showed."""
 
     cell_type: str
     source: str
     nbgrader: dict[str, Any] = msgspec.field(default_factory=dict)
     graders: dict[str, Any] = msgspec.field(default_factory=dict)
     cell_id: str | None = None
+    shown: Shown | None = None
 
 
 def parse(data: bytes, name: str) -> tuple[tuple[RawCell, ...], list[Flag]]:
@@ -127,4 +129,4 @@ def _cell(cell: dict[str, Any]) -> RawCell:
     ours = [part if isinstance(part := parts.get(name), dict) else {} for name in ("nbgrader", "graders")]
     # Jupyter keeps a cell's id beside its text (nbformat 4.5), Colab among its metadata
     own = next((one for one in (cell.get("id"), parts.get("id")) if isinstance(one, str) and one), None)
-    return RawCell(kind if kind in _CELL_TYPES else "raw", text, ours[0], ours[1], own)
+    return RawCell(kind if kind in _CELL_TYPES else "raw", text, ours[0], ours[1], own, shown(cell.get("outputs")))

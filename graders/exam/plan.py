@@ -22,7 +22,7 @@ from graders.exam.belongings import belongings
 from graders.exam.bindings import bound, parse, plain_python
 from graders.exam.grouping import TOP, Group, grouped
 from graders.exam.ownership import Names, owners
-from graders.records import Flag, Record
+from graders.records import Flag, Record, Shown
 
 _BEGIN = re.compile(r"^\s*#+\s*BEGIN HIDDEN TESTS\s*$", re.MULTILINE)
 _MOST_COMPARED = 500  # cells that are read as Python to find out what is defined in them
@@ -51,11 +51,12 @@ class Step(Record):
 
 
 class NotebookPlan(Record):
-    """The steps of one notebook. `answers` are the submitted texts of answer and written cells by grade_id."""
+    """The steps of one notebook. `answers` are the submitted texts of answer and written cells by grade_id, `shown` what they showed."""
 
     name: str
     steps: tuple[Step, ...]
     answers: dict[str, str]
+    shown: dict[str, Shown] = {}  # noqa: RUF012  (msgspec copies defaults)
 
 
 class ExamPlan(Record):
@@ -130,6 +131,7 @@ def _plan(
     groups = grouped(cells, handed_in, flags)
     tests = _tests(cells, modules)
     answers: dict[str, list[str]] = {}
+    shown: dict[str, Shown] = {}
     steps: list[Step] = []
 
     def add(source: str, role: Role, cell_type: str, author: bool, id: str | None = None) -> None:
@@ -148,6 +150,7 @@ def _plan(
             for text in repairs.without_untouched_copies(cell, group.own) if cell.id else group.own:
                 if cell.id:
                     answers.setdefault(cell.id, []).append(text.source)
+                    shown |= {cell.id: text.shown} if text.shown else {}
                 add(text.source, cell.role, cell.cell_type, False, cell.id)
         else:
             own_text = cell.source if cell.role is Role.test else cell.released
@@ -158,7 +161,7 @@ def _plan(
     code = [step for step in steps if step.cell_type == "code"]
     flags += habits.notes((one.source for one in code if not one.author), (cell.source for cell in cells))
     kept = _without_undoing_stubs(cells, steps, flags)
-    return NotebookPlan(name, kept, {identity: "\n".join(texts) for identity, texts in answers.items()})
+    return NotebookPlan(name, kept, {identity: "\n".join(texts) for identity, texts in answers.items()}, shown)
 
 
 def _is_missed(cell: ReleasedCell, handed_in: Sequence[SubmittedCell]) -> bool:

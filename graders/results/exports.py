@@ -15,10 +15,9 @@ import msgspec
 
 from graders.records import ExerciseResult, Status, to_json
 from graders.results.classbook import Entry, Person
-from graders.results.feedback import Share
 from graders.results.marks import AWAITS, waiting
+from graders.results.mastery import Share, by_kind
 from graders.results.points import ZERO
-from graders.results.portfolio import by_kind
 from graders.results.spreadsheet import table
 
 Class = Mapping[str, Sequence[Entry]]  # by assignment

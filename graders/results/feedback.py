@@ -11,20 +11,23 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable
-from decimal import Decimal
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from graders.records import ExerciseResult, Flag, Kind, Record, Report, Status, to_json
+from graders.records import ExerciseResult, Flag, Kind, Report, Shown, Status, to_json
 from graders.results.folders import folder, replace_folder
 from graders.results.hints import student_reads
-from graders.results.marks import CHANGED, NO_MARKS, Marks, changed, marked, of
+from graders.results.marks import CHANGED, NO_MARKS, Marks, changed, marked, of, waiting
+from graders.results.mastery import WORDS as MASTERY
+from graders.results.mastery import as_data, by_kind, outcomes, short
 from graders.results.numbers import plain
 from graders.results.pages import Page, load
-from graders.results.report import earlier, summary
+from graders.results.report import earlier, showed, summary
 from graders.results.times import shown
 
+Outputs = Mapping[str, Mapping[str, Shown]]  # by notebook and grade_id
+NO_OUTPUTS: Outputs = {}
 STAFF = "staff_"
 LONGEST_ANSWER = 20_000  # characters; beyond it nobody reads on, and a page of 30 MB opens nowhere
 WORDS = {
@@ -37,19 +40,17 @@ WORDS = {
 _UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-class Share(Record, frozen=True):
-    """Points of one group of exercises."""
-
-    name: str
-    score: Decimal
-    max_score: Decimal
-
-
-def render(report: Report, notebooks: Iterable[str] = (), before: Report | None = None, marks: Marks = NO_MARKS) -> str:
+def render(
+    report: Report,
+    notebooks: Iterable[str] = (),
+    before: Report | None = None,
+    marks: Marks = NO_MARKS,
+    outputs: Outputs = NO_OUTPUTS,
+) -> str:
     """The page of one report, with the points that count: a person's marks before the machine's.
 
     `notebooks` are those that were expected. `before` is an earlier report whose score stands because this one has none;
-    its results are shown below.
+    its results are shown below. `outputs` are what the answers showed.
     """
     report = marked(report, marks)
     graded = report.status is not Status.not_graded
@@ -63,12 +64,18 @@ def render(report: Report, notebooks: Iterable[str] = (), before: Report | None 
         judged=judged,
         notebooks=list(notebooks) or [report.assignment],
         groups=[("Exercises", exercises), ("Checkpoints", checkpoints)],
-        shares=shares([("Exercises", exercises), ("Checkpoints", checkpoints)]),
-        outcomes=shares(_by_outcome(results)),
+        shares=[
+            (name, share) for name, share in zip(("Exercises", "Checkpoints"), by_kind(results), strict=True) if share
+        ],
+        mastery=MASTERY,
+        proof=_proof(checkpoints),
+        practice=_practice(exercises),
+        outputs={anchor(one): _shown(one, outputs) for one in results},
+        outcomes=outcomes([judged] if judged else ()),
         flags=for_student(report.flags),
         submitted=shown(report.submitted),
-        waiting=[one for one in results if one.manual and one.score is None and one.attempted],
-        next_steps=[one for one in results if one.score is not None and one.score < one.max_score],
+        waiting=[one for one in results if waiting(one)],
+        next_steps=[one for one in results if short(one)],
         words=WORDS,
         penalty=marks.penalty,
         persons={anchor(one): _told(one, marks) for one in results},
@@ -83,18 +90,26 @@ def write(course: Path, report: Report, notebooks: Iterable[str] = (), marks: Ma
     before = earlier(course, report.student, report.assignment) if report.status is Status.not_graded else None
     known = (before or report).exercises
     names = list(notebooks) or list(dict.fromkeys(one.notebook for one in known)) or [report.assignment]
-    page = render(report, names, before, marks).encode("utf-8", "replace")
+    outputs = showed(course, report.student, report.assignment)
+    page = render(report, names, before, marks, outputs).encode("utf-8", "replace")
     target = folder(course, "feedback", report.student, report.assignment)
-    data = to_json(student_copy(report, marks))
+    data = to_json(student_copy(report, marks, outputs))
     replace_folder(target, {f"{name}.html": page for name in names} | {"feedback.json": data})
     return [target / f"{name}.html" for name in names]
 
 
-def student_copy(report: Report, marks: Marks = NO_MARKS) -> dict[str, object]:
+def student_copy(report: Report, marks: Marks = NO_MARKS, outputs: Outputs = NO_OUTPUTS) -> dict[str, object]:
     """What stands on the page, as data."""
     report = marked(report, marks)
     told = {
-        one.id: {"reason": one.reason, "advice": one.advice, "answer": one.answer, "comments": comments(one, marks)}
+        one.id: {
+            "outcome": one.outcome,
+            "reason": one.reason,
+            "advice": one.advice,
+            "answer": one.answer,
+            "showed": _shown(one, outputs),
+            "comments": comments(one, marks),
+        }
         for one in report.exercises
     }
     line = summary(report)
@@ -102,6 +117,7 @@ def student_copy(report: Report, marks: Marks = NO_MARKS) -> dict[str, object]:
     assert isinstance(exercises, list)
     return line | {
         "flags": [{"name": flag.name, "text": flag.text, "cell": flag.cell} for flag in for_student(report.flags)],
+        "outcomes": as_data([report]),
         "exercises": [one | told[one["id"]] for one in exercises],
         "submitted": report.submitted,
         "arrived": report.arrived,
@@ -125,6 +141,28 @@ def _told(one: ExerciseResult, marks: Marks) -> dict[str, object]:
     }
 
 
+def _proof(checkpoints: Sequence[ExerciseResult]) -> list[tuple[str, list[ExerciseResult]]]:
+    """The checkpoints that are proven, those that are not yet, and those that nobody has judged."""
+    found: dict[str, list[ExerciseResult]] = {"Proven": [], "Not yet": [], "Waiting": []}
+    for one in checkpoints:
+        found["Not yet" if short(one) else "Waiting" if one.score is None else "Proven"].append(one)
+    return list(found.items())
+
+
+def _practice(exercises: Iterable[ExerciseResult]) -> dict[str, list[ExerciseResult]]:
+    """The exercises that practise each outcome: what to read again when its checkpoint is not yet proven."""
+    found: dict[str, list[ExerciseResult]] = {}
+    for one in exercises:
+        if one.outcome:
+            found.setdefault(one.outcome, []).append(one)
+    return found
+
+
+def _shown(one: ExerciseResult, outputs: Outputs) -> list[Shown]:
+    mine = outputs.get(one.notebook, {})
+    return [mine[id] for id in one.answers if id in mine]
+
+
 def for_student(flags: Iterable[Flag]) -> list[Flag]:
     """The flags that a student is told of."""
     return [flag for flag in flags if not flag.name.startswith(STAFF)]
@@ -132,7 +170,7 @@ def for_student(flags: Iterable[Flag]) -> list[Flag]:
 
 @cache
 def _page() -> Page:
-    return load("feedback.html.j2", "feedback.css", filters=FILTERS)
+    return load("feedback.html.j2", "feedback.css", filters=FILTERS, pictures=True)
 
 
 def title(id: str) -> str:
@@ -160,22 +198,3 @@ FILTERS: dict[str, Callable[..., str]] = {
     "time": lambda text: shown(text) or "",
     "reads": lambda check: student_reads(check) or "",
 }
-
-
-def shares(groups: Iterable[tuple[str, Iterable[ExerciseResult]]]) -> list[Share]:
-    """Points by group; what nobody has marked yet is left out of both numbers."""
-    found = []
-    for name, group in groups:
-        judged = [one for one in group if one.score is not None]
-        if judged:
-            total = sum((one.max_score for one in judged), Decimal(0))
-            found.append(Share(name, sum((one.score or Decimal(0) for one in judged), Decimal(0)), total))
-    return found
-
-
-def _by_outcome(exercises: Iterable[ExerciseResult]) -> list[tuple[str, list[ExerciseResult]]]:
-    found: dict[str, list[ExerciseResult]] = {}
-    for one in exercises:
-        if one.outcome:
-            found.setdefault(title(one.outcome), []).append(one)
-    return list(found.items())

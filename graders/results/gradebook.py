@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,6 +107,24 @@ class Writer:
             book.db.flush()
             return _marks(connection, report)
 
+    def mark(self, report: Report, one: ExerciseResult, points: Decimal) -> None:
+        """Give a person's points for one exercise of a stored report, as formgrader does.
+
+        Raises:
+            CourseError: the gradebook has no grade of it.
+            InfrastructureError: the database could not be written.
+        """
+        with self._writing() as (_, book):
+            rows = [row for row in self._submissions(book, report) for row in row.notebooks if row.name == one.notebook]
+            grade = next((grade for row in rows for grade in row.grades if grade.name == one.id), None)
+            if grade is None:
+                raise CourseError(
+                    f"The gradebook has no grade {one.id!r} of {report.student!r} in {one.notebook!r}. "
+                    f"Run `graders grade {report.assignment} --student {report.student} --again` first."
+                )
+            grade.manual_score, grade.needs_manual_grade = float(points), False
+            self._charge(book, report)
+
     def forget(self, student: str) -> dict[str, int]:
         """Delete a student with all that is stored of them. Returns how many rows of our tables, and submissions of nbgrader's.
 
@@ -140,11 +159,14 @@ class Writer:
         """nbgrader's row of the submission, its penalties computed anew; None when there is none."""
         book.db.flush()
         book.db.expire_all()  # the sums that the penalty depends on are nbgrader's to add up
-        rows = book.find_assignment(report.assignment).submissions
-        submission = next((one for one in rows if one.student_id == report.student), None)
+        submission = next(iter(self._submissions(book, report)), None)
         if submission is not None:
             charge(submission, Path(self.course))
         return submission
+
+    def _submissions(self, book: Gradebook, report: Report) -> list[Any]:
+        rows = book.find_assignment(report.assignment).submissions
+        return [one for one in rows if one.student_id == report.student]
 
 
 def _patient(engine: Engine) -> None:

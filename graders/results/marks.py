@@ -65,6 +65,11 @@ def waiting(one: ExerciseResult) -> bool:
     return one.manual and one.score is None and (one.attempted or one.reason is not None)
 
 
+def unanswered(one: ExerciseResult) -> bool:
+    """Whether a person would have had to read this answer, and there is none: nobody will mark it."""
+    return one.manual and one.score is None and not waiting(one)
+
+
 def marked(report: Report, marks: Marks) -> Report:
     """The report with the points that count: a person's before the machine's, extra credit added, the penalty taken off."""
     if report.status is Status.not_graded or (not marks.by_cell and not marks.penalty):

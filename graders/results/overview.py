@@ -7,61 +7,18 @@ read a file, or let what could not be graded enter a figure.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 
 from graders.records import Record, Report, Status
-from graders.results import itemanalysis
+from graders.results import itemanalysis, review, urgency
 from graders.results.classbook import MISSING, Entry
 from graders.results.itemanalysis import ExerciseItem, Levels, Mistake
 from graders.results.likeness import Group
 from graders.results.marks import waiting
 from graders.results.points import ZERO
 
-# How urgent each flag is: first what is no accident, or a fault of ours
-NOW, SOON, LATER = "Look now", "May change a score", "For your information"
-_URGENCY = {
-    NOW: ("second_look", "protocol_broken", "examiner_lost", "broken_check", "marks_edited"),
-    SOON: (
-        "marked_before_change",
-        "time_unknown",
-        "time_doubtful",
-        "late_unknown",
-        "answer_missing",
-        "notebook_missing",
-        "file_unreadable",
-        "file_too_large",
-        "file_left_out",
-        "archive_damaged",
-        "link_ignored",
-        "encoding_guessed",
-        "earlier_stands",
-        "older_release",
-        "metadata_lost",
-        "data_restored",
-        "defined_below",
-        "answer_above",
-        "cell_repeated",
-        "cells_reordered",
-        "locked_text_changed",
-    ),
-    LATER: (
-        "cell_restored",
-        "cell_type_changed",
-        "notebook_renamed",
-        "encoding_changed",
-        "archive_read",
-        "file_renamed",
-        "library_hidden",
-        "builtin_hidden",
-        "folder_changed",
-        "packages_installed",
-        "examined_in_kernel",
-    ),
-}
-# Written answers and the table of students show the first two, a student's page alone the others
-_ELSEWHERE = ("awaits_marking", "not_attempted", "attempts", "attempt_refused", "better_stands")
-_PLACES = {name: (place, level) for place, (level, names) in enumerate(_URGENCY.items()) for name in names}
+_ELSEWHERE = ("awaits_marking", "not_attempted")  # written answers and the table of students show them
 BINS = 10
 
 
@@ -114,8 +71,9 @@ def build(
     entries: Iterable[Entry],
     alike: Sequence[Group],
     together: Callable[[Mapping[str, str]], Iterable[tuple[str, ...]]],
+    settled: Collection[str] = (),
 ) -> Overview:
-    """Put it together. `together` groups texts by student."""
+    """Put it together. `together` groups texts by student; `settled` are the flags that somebody has reviewed."""
     entries = sorted(entries, key=lambda one: (-(share(one) or 0), share(one) is None, one.person.student))
     reports = [one.report for one in entries if one.report is not None]
     return Overview(
@@ -127,7 +85,7 @@ def build(
         exercises=itemanalysis.exercises(reports),
         outcomes=itemanalysis.outcomes(reports),
         mistakes=itemanalysis.mistakes(reports),
-        looks=looks(one for entry in entries for one in (entry.latest, entry.report) if one is not None),
+        looks=looks(review.reports(entries), settled),
         written=tuple(_written(reports, together)),
         alike=tuple(alike),
     )
@@ -158,25 +116,22 @@ def spread(shares: Sequence[float]) -> Spread | None:
     return Spread(len(shares), statistics.fmean(shares), lower, median, upper, tuple(counts))
 
 
-def looks(reports: Iterable[Report]) -> tuple[Look, ...]:
-    """The flags that ask a person to look, the most urgent first; a flag that this list does not know is urgent."""
+def looks(reports: Iterable[Report], settled: Collection[str] = ()) -> tuple[Look, ...]:
+    """The flags that nobody has settled, the most urgent first; a flag that the list does not know is urgent."""
     told: dict[str, dict[tuple[str, str], None]] = {}
     for report in reports:
         for flag in report.flags:
-            if flag.name not in _ELSEWHERE:
+            if flag.name not in _ELSEWHERE and review.seen(report, flag) not in settled:
                 told.setdefault(flag.name, {})[report.student, flag.text] = None
-    order = sorted(told, key=lambda name: (_PLACES.get(name, (0, NOW))[0], len(told[name]), name))
-    return tuple(Look(name, _PLACES.get(name, (0, NOW))[1], tuple(told[name])) for name in order)
+    return tuple(Look(name, urgency.level(name), tuple(told[name])) for name in sorted(told, key=urgency.place))
 
 
 def _why_lost(entry: Entry) -> Iterable[str]:
-    """Why something of a submission has no score: the whole, or a reason for each exercise, told once."""
+    """Why something of a submission has no score."""
     if entry.status == Status.not_graded.value or (entry.report is not None and entry.reason):
         yield entry.reason or ""
     if entry.report is not None:
-        lost = [one for one in entry.report.exercises if one.score is None and not one.manual]
-        for why in dict.fromkeys(one.reason or "" for one in lost):
-            yield f"{', '.join(one.id for one in lost if (one.reason or '') == why)}: {why}"
+        yield from review.lost(entry.report)
 
 
 def _written(

@@ -16,9 +16,9 @@ from graders.records import ExerciseResult
 from graders.results.feedback import FILTERS, anchor
 from graders.results.folders import folder, write_file
 from graders.results.itemanalysis import level
+from graders.results.mastery import by_kind
 from graders.results.overview import BINS, Overview, Spread, judged, share
 from graders.results.pages import Page, load
-from graders.results.portfolio import by_kind
 from graders.results.times import shown
 
 FEW = 12  # names that stand in a line; more are behind a button

@@ -15,16 +15,10 @@ import msgspec
 
 from graders.records import to_json
 from graders.results.feedback import FILTERS
+from graders.results.mastery import WORDS, Mastery, by_kind, outcomes
 from graders.results.pages import Page, load
-from graders.results.portfolio import Mastery, Portfolio, Statement, by_kind, outcomes
+from graders.results.portfolio import Portfolio, Statement
 from graders.results.times import shown
-
-WORDS = {
-    Mastery.proven: ("Proven", "every checkpoint has full marks"),
-    Mastery.practised: ("Practised", "every exercise has full marks; no checkpoint asks for it"),
-    Mastery.waiting: ("Waiting", "somebody has to mark an answer first"),
-    Mastery.not_yet: ("Not yet", "points are still to be found"),
-}
 
 
 def render(portfolio: Portfolio) -> str:
@@ -37,7 +31,7 @@ def render(portfolio: Portfolio) -> str:
         totals=by_kind(everything),
         outcomes=found,
         proven=sum(one.mastery is Mastery.proven for one in found),
-        words={mastery.value: told for mastery, told in WORDS.items()},
+        words=WORDS,
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from graders.records import CheckResult, ExerciseResult, Flag, Report, Status, report_from_json, to_json
+from graders.records import CheckResult, ExerciseResult, Flag, Report, Shown, Status, report_from_json, to_json
 from graders.results.folders import folder, replace_folder
 from graders.results.hints import student_reads
 from graders.results.numbers import plain
@@ -22,6 +22,7 @@ from graders.results.times import shown
 REPORT = "report.json"
 SIGNATURE = "report.json.sig"
 EARLIER = "report.earlier.json"
+SHOWN = "shown.json"  # what the answers showed when their student saved them
 
 
 def write(
@@ -63,6 +64,15 @@ def earlier(course: Path, student: str, assignment: str) -> Report | None:
         if found.status is not Status.not_graded:
             return found
     return None
+
+
+def showed(course: Path, student: str, assignment: str) -> dict[str, dict[str, Shown]]:
+    """What the answers of the graded submission showed, by notebook and grade_id; empty when that was not kept."""
+    try:
+        data = (folder(course, "autograded", student, assignment) / SHOWN).read_bytes()
+        return msgspec.json.decode(data, type=dict[str, dict[str, Shown]])
+    except (OSError, msgspec.DecodeError):
+        return {}
 
 
 def standing(report: Report, before: Report | None) -> Report:

@@ -75,7 +75,7 @@ class Desk:
                 best.set_aside(
                     self._settings.course, found, lambda one: _worth(one, given().get(one.student, NO_MARKS))
                 )
-            report.write(self._settings.course, found, graded.notebooks, receipts.sign)
+            report.write(self._settings.course, found, graded.notebooks, receipts.sign, graded.files)
             self._book.store(found, self._deciding(done))
         self._book.settle()
 

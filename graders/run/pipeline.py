@@ -21,9 +21,10 @@ from graders.exam.pair import PRELOAD, Conditions
 from graders.exam.session import examine
 from graders.kernels.nursery import PRELOAD as KERNEL_PRELOAD
 from graders.kernels.nursery import Limits, Nursery, Zygote
-from graders.records import Flag, Receipt, Record, Report
+from graders.records import Flag, Receipt, Record, Report, to_json
 from graders.results.executed import executed
 from graders.results.receipts import environment_sha256
+from graders.results.report import SHOWN
 from graders.results.scoring import assemble_report, not_graded_report
 from graders.results.times import utc
 from graders.runs import Run
@@ -63,10 +64,11 @@ class Course(Record):
 
 
 class Graded(Record):
-    """The report of one submission, and its executed notebooks as nbformat 4 dictionaries by name."""
+    """The report of one submission, its executed notebooks as nbformat 4 dictionaries by name, and what goes beside them."""
 
     report: Report
     notebooks: dict[str, dict[str, object]] = msgspec.field(default_factory=dict)
+    files: dict[str, bytes] = msgspec.field(default_factory=dict)
 
 
 def conditions_of(settings: Settings, assignment: str, isolation: str | None = None) -> Conditions:
@@ -155,7 +157,7 @@ def _graded(job: Job, course: Course, sealed: plan.ExamPlan, run: Run, receipt: 
         receipt=receipt,
     )
     notebooks = {one.name: executed(course.assignment, one, run, report) for one in sealed.notebooks}
-    return Graded(report, notebooks)
+    return Graded(report, notebooks, {SHOWN: to_json({one.name: one.shown for one in sealed.notebooks})})
 
 
 def _time_flags(job: Job) -> tuple[Flag, ...]:

@@ -23,6 +23,7 @@ from guide_pages import DOCS, GUIDES, ROOT, blocks, notebook, rows
 
 from graders.config import Graders
 from graders.kernels.nursery import best_level
+from graders.results.urgency import ORDER
 
 SPREAD = "def spread(values):\n    return max(values) - min(values)\n"
 RIGHT = {"masked-mean": "def masked_mean(values, mask):\n    return np.mean(values[mask])", "why": "It divides by all."}
@@ -191,7 +192,7 @@ def calls(lines: list[str]) -> list[str]:
 
 
 def test_every_flag_is_in_the_guide() -> None:
-    """The table for TAs has every flag that the code can raise, once, and no other."""
+    """The table for TAs has every flag that the code can raise, once, and no other, the most urgent first."""
     raised = set()
     for path in (ROOT / "graders").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -200,6 +201,7 @@ def test_every_flag_is_in_the_guide() -> None:
                 raised.add(node.args[0].value)
     told = [row[0].strip("`") for row in rows("tas", "flag")]
     assert sorted(told) == sorted(raised)
+    assert told == [name for names in ORDER.values() for name in names]
 
 
 def test_every_setting_is_in_the_guide_with_its_default() -> None:

@@ -163,7 +163,7 @@ def test_a_changed_cell_type_is_restored(kind: str, id: str, text: str) -> None:
 
 def test_points_come_from_the_author() -> None:
     """S8: a submitted cell carries no points at all, so that what its metadata says cannot count."""
-    assert set(SubmittedCell.__struct_fields__) == {"cell_type", "source", "id", "older"}
+    assert set(SubmittedCell.__struct_fields__) == {"cell_type", "source", "id", "older", "shown"}
     assert [one.points for one in lesson().notebooks[NOTEBOOK] if one.points] == [1, 3, Decimal(2)]
 
 

@@ -98,13 +98,14 @@ def test_any_text_makes_a_page(text):
 
 
 def test_the_policy_allows_one_style_sheet_and_nothing_else():
-    """The page's Content-Security-Policy is default-src 'none' and the hash of exactly its own style element."""
+    """The page's Content-Security-Policy is default-src 'none', the hash of exactly its own style element, and pictures that lie in it."""
     html = feedback.render(performance_report())
     style = re.search(r"<style>(.*?)</style>", html, re.DOTALL)[1]
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = dict(Page(html).tags[3][1])
     assert policy["http-equiv"] == "Content-Security-Policy"
-    assert policy["content"].startswith(f"default-src 'none'; style-src 'sha256-{digest}';")
+    rest = "base-uri 'none'; form-action 'none'; img-src data:"
+    assert policy["content"] == f"default-src 'none'; style-src 'sha256-{digest}'; {rest}"
     assert "url(" not in style
     assert "@import" not in style
     assert not [attrs for _, attrs in Page(html).tags if "style" in attrs or "src" in attrs]
@@ -141,6 +142,50 @@ def test_checkpoints_stand_apart():
     assert "Exercises 4 of 8" in words
     assert "Checkpoints 4 of 4" in words
     assert "Proven" in words
+
+
+def test_a_checkpoint_that_is_not_proven_says_what_to_read_again():
+    """It names the outcome, the notebook and the exercises that practise the same; a proven one and an exercise say nothing."""
+    report = performance_report()
+    ledger, masked, branch = report.exercises
+    asked = replace(branch, kind=Kind.checkpoint, outcome=masked.outcome)
+    words = Page(feedback.render(replace(report, exercises=(ledger, masked, asked)))).words
+    assert "Not yet 1 Branch repair" in words
+    assert "Keep an objective while padding Not yet" in words
+    told = "Read again what performance-02.ipynb says about “Keep an objective while padding”, and what practises it: Masked score."
+    assert words.count("Read again") == words.count(told) == 1
+    assert "Read again" not in Page(feedback.render(replace(report, exercises=(ledger, masked)))).words
+
+
+def test_an_answer_that_nobody_wrote_is_a_next_step():
+    """A written answer that is missing waits for nobody: the page says that there are points to find."""
+    report = performance_report()
+    empty = replace(
+        report.exercises[0], id="why", manual=True, attempted=False, score=None, checks=(), kind=Kind.checkpoint
+    )
+    words = Page(feedback.render(replace(report, exercises=(*report.exercises, empty)))).words
+    assert "Not yet 1 Why" in words
+    assert "Why: 4 more points to find. Write an answer." in words
+    assert "is given by a person" not in words
+
+
+def test_what_an_answer_showed_stands_below_it(tmp_path):
+    """Text as text and a picture that lies in the page, of the files that were graded; feedback.json has the same."""
+    assert feedback.showed(tmp_path, "student-01", "performance-02") == {}
+    lies = tmp_path / "autograded/student-01/performance-02/shown.json"
+    lies.parent.mkdir(parents=True)
+    lies.write_text(
+        '{"performance-02": {"masked-score": {"text": "<b>58</b>", "pictures": [{"png": "iVBO", "width": 4, "height": 3}]}}}'
+    )
+    [path] = feedback.write(tmp_path, performance_report())
+    page = Page(path.read_text())
+    assert "What it showed when you saved it <b>58</b>" in page.words
+    [picture] = [attrs for tag, attrs in page.tags if tag == "img"]
+    assert picture["src"] == "data:image/png;base64,iVBO"
+    assert picture["alt"] == "Picture 1 that your answer to Masked score drew"
+    data = json.loads((path.parent / "feedback.json").read_text())
+    assert [len(one["showed"]) for one in data["exercises"]] == [0, 1, 0]
+    assert data["exercises"][1]["showed"][0]["text"] == "<b>58</b>"
 
 
 def test_not_graded_is_not_a_zero():

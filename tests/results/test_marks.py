@@ -15,7 +15,8 @@ from graders.results import feedback
 from graders.results.gradebook import Writer
 from graders.results.markbook import marks_of
 from graders.results.marks import NO_MARKS, Mark, Marks, difference, marked
-from graders.results.portfolio import Portfolio, Work, as_json, mastery
+from graders.results.mastery import mastery
+from graders.results.portfolio import Portfolio, Work, as_json
 from graders.results.portfoliopage import render
 from graders.results.standings import default_url, statuses
 

@@ -20,7 +20,7 @@ from page_reader import ALLOWED, HOSTILE, Page
 from result_samples import performance_report
 
 from graders.records import ExerciseResult, Flag, Kind, Report, Status
-from graders.results import overview, overviewpage
+from graders.results import overview, overviewpage, urgency
 from graders.results.classbook import Entry, Person
 from graders.results.likeness import Group, together
 from graders.results.overview import build, share, spread
@@ -120,14 +120,13 @@ def test_every_flag_has_a_place_in_the_order():
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "Flag"
     }
-    listed = {name for names in overview._URGENCY.values() for name in names} | set(overview._ELSEWHERE)
-    assert raised == listed
+    assert sorted(raised) == sorted(name for names in urgency.ORDER.values() for name in names)
     names = ("file_renamed", "data_restored", "staff_unheard_of", "marks_edited", "awaits_marking")
     report = replace(performance_report(), flags=tuple(Flag(name, f"About {name}.") for name in names))
     found = overview.looks([report, replace(report, student="student-02", flags=report.flags[:1])])
     assert [(one.name, one.urgency, len(one.told)) for one in found] == [
-        ("marks_edited", "Look now", 1),
         ("staff_unheard_of", "Look now", 1),
+        ("marks_edited", "Look now", 1),
         ("data_restored", "May change a score", 1),
         ("file_renamed", "For your information", 2),
     ]
@@ -137,7 +136,7 @@ def test_the_page_says_who_needs_a_person():
     """Flags, what could not be graded and why, who handed in nothing, written answers and near-identical ones are named."""
     words = Page(page(the_class(), Group("masked-score-test", ("student-01", "student-03"), 0.97))).words
     for text in (
-        "Look now · protocol_broken · 1 student-03: Nothing that a notebook sends.",
+        "Look now · protocol_broken · 1 Nothing that a notebook sends. student-03",
         "student-90: The file is cut off.",
         "Handed in nothing student-91",
         "Why 3 points 1 answer student-02 Because of zeros.",

@@ -16,7 +16,8 @@ from result_samples import performance_report
 
 from graders.records import ExerciseResult, Kind, Report, Status
 from graders.results import portfoliopage
-from graders.results.portfolio import Portfolio, Statement, Work, as_json, by_kind, mastery, outcomes, statement
+from graders.results.mastery import by_kind, mastery, outcomes
+from graders.results.portfolio import Portfolio, Statement, Work, as_json, statement
 from graders.runs import CellRun, Ended, Problem
 
 replace = msgspec.structs.replace
@@ -44,6 +45,13 @@ def result(kind: str, score: int | None, id: str = "a", outcome: str | None = "o
 def test_only_a_checkpoint_with_full_marks_proves(group: list[tuple[str, int | None]], wanted: str) -> None:
     """Checkpoints decide where there are any; exercises alone can be practised; what nobody has marked waits."""
     assert mastery([result(kind, score) for kind, score in group]).value == wanted
+
+
+def test_an_answer_that_nobody_wrote_is_not_waited_for() -> None:
+    """A written answer that is as it was handed out is not yet proven: nobody will mark it. One that is there, or was lost, waits."""
+    there = replace(result("checkpoint", None), manual=True)
+    empty, lost = replace(there, attempted=False), replace(there, attempted=False, reason="The cell was deleted.")
+    assert [mastery([one]).value for one in (there, empty, lost)] == ["waiting", "not_yet", "waiting"]
 
 
 def test_an_outcome_gathers_all_assignments_and_keeps_the_kinds_apart() -> None:
