@@ -17,9 +17,9 @@ def submit(options: argparse.Namespace) -> int:
     from graders.run import handingin
 
     made = handingin.hand_in(options.course / options.assignment, options.course_id, options.query)
-    look = made.look
     out.print(f"Handed in {shown(made.submitted)} by {made.student} for {made.course_id}.", markup=False)
     out.print(f"Hash: {made.sha256}")
+    look = handingin.look_at(made)
     unanswered = f", {_count(look.open_checkpoints, 'checkpoint')} unanswered" if look.open_checkpoints else ""
     out.print(f"Found: {look.answered} of {_count(look.answers, 'answer')}{unanswered}.")
     if look.why is not None:
@@ -51,7 +51,7 @@ def collect(options: argparse.Namespace) -> int:
             "The list of students tells who they are: nbgrader db student add ID --lms-user-id NUMBER --first-name …"
         )
     taken = sum(one.taken for one in found.students)
-    out.print(f"{taken} of {len(found.students)} collected.")
+    out.print(f"{taken} of {len({one.student for one in found.students})} collected.")
     return int(any(one.problem for one in found.students) or bool(found.unknown))
 
 

@@ -59,7 +59,8 @@ _URGENCY = {
         "examined_in_kernel",
     ),
 }
-_ELSEWHERE = ("awaits_marking", "not_attempted")  # written answers and the table of students show them
+# Written answers and the table of students show the first two, a student's page alone the others
+_ELSEWHERE = ("awaits_marking", "not_attempted", "attempts", "attempt_refused", "better_stands")
 _PLACES = {name: (place, level) for place, (level, names) in enumerate(_URGENCY.items()) for name in names}
 BINS = 10
 

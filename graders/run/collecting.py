@@ -114,7 +114,10 @@ def take(settings: Settings, assignment: str, one: Arrived, now: datetime) -> Co
         return Collected(one.student, False, "Nothing new since it was collected.")
     if where.is_dir() and (why := _not_newer(known, one)):
         return Collected(one.student, False, why, problem=True)
-    return _judged(settings.of(assignment), assignment, one, known, made)
+    try:
+        return _judged(settings.of(assignment), assignment, one, known, made)
+    except (OSError, SubmissionError) as error:  # such as a name that is too long for this disk
+        return Collected(one.student, False, f"It could not be stored: {error}.", problem=True)
 
 
 def _judged(rules: Settings, assignment: str, one: Arrived, known: tuple[Attempt, ...], made: Attempt) -> Collected:
@@ -135,10 +138,12 @@ def _judged(rules: Settings, assignment: str, one: Arrived, known: tuple[Attempt
     opens = attempts.opens(known, rules)
     if opens is not None and made.when < opens:
         return Collected(student, False, f"Waits: the next attempt is taken from {shown(opens.isoformat())} on.")
+    replace_folder(place, one.files)  # what cannot be written takes the place of nothing
     where = handed_in(course, student, assignment)
     if where.is_dir():
         attempts.keep(course, student, assignment, hash_submission(where), where)
-    replace_folder(where, one.files)
+    where.parent.mkdir(parents=True, exist_ok=True)
+    place.rename(where)
     attempts.add(course, student, assignment, made)
     told = [f"Collected, handed in {when}." if when else "Collected; when it was handed in is not known."]
     told += ["It takes the place of an earlier one, which is kept."] if counted else []

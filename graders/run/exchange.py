@@ -14,10 +14,10 @@ import pwd
 import re
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graders import nbgrader_parts
 from graders.config import Settings, read_config
@@ -34,7 +34,7 @@ _SECRET = re.compile(r"[0-9a-f]{32,256}")  # nbgrader writes 128 such digits
 
 
 class Inbound(Record):
-    """One submission in the exchange, the newest of its student; or why it cannot be taken.
+    """One submission in the exchange, or why it cannot be taken.
 
     `seen` is when the file system noted it last, which a student cannot choose: ISO 8601, UTC.
     """
@@ -57,7 +57,7 @@ class HandedIn(Record):
 
 
 def inbound(settings: Settings, assignment: str) -> tuple[list[Inbound], list[str]]:
-    """The newest submission of each student, by student, and the names that were not understood.
+    """The newest submission of each student that can be taken, what is newer and cannot, and the names that were not understood.
 
     Raises:
         CourseError: there is no exchange here, or it has no such course.
@@ -73,7 +73,7 @@ def inbound(settings: Settings, assignment: str) -> tuple[list[Inbound], list[st
             f"release_assignment {assignment}, which makes it; or collect from a download with --from."
         ) from None
     checked = bool(app.config.get("ExchangeCollect", {}).get("check_owner", True))
-    newest: dict[str, Inbound] = {}
+    by_student: dict[str, list[Inbound]] = {}
     unknown = []
     for name, is_folder in sorted(folders):
         parts = name.rsplit("+", 3) if name.count("+") > 2 else name.rsplit("+", 2)
@@ -83,15 +83,20 @@ def inbound(settings: Settings, assignment: str) -> tuple[list[Inbound], list[st
         if not is_folder or not parts[0] or utc(parts[2]) is None or readable != name:
             unknown.append(readable)
             continue
-        found = _inbound(place / name, parts[0], parts[2], checked)
-        if _rank(found) > _rank(newest.get(found.student)):
-            newest[found.student] = found
-    return [newest[student] for student in sorted(newest)], unknown
+        by_student.setdefault(parts[0], []).append(_inbound(place / name, parts[0], parts[2], checked))
+    return [one for student in sorted(by_student) for one in _newest(by_student[student])], unknown
 
 
-def _rank(one: Inbound | None) -> tuple[bool, bool, Any]:
-    """What can be taken comes before what cannot, the later before the earlier."""
-    return (False, False, None) if one is None else (True, one.why is None, utc(one.submitted))
+def _newest(found: list[Inbound]) -> Iterator[Inbound]:
+    """From the newest back to the first that can be taken; of those that cannot, one for each reason."""
+    told = set()
+    for one in sorted(found, key=lambda one: (utc(one.submitted), one.folder), reverse=True):
+        if one.why is None:
+            yield one
+            return
+        if one.why not in told:
+            yield one
+        told.add(one.why)
 
 
 def _inbound(folder: Path, student: str, submitted: str, checked: bool) -> Inbound:

@@ -6,12 +6,12 @@ of the course but what was released, or run a line of the notebook.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from graders.course.assignments import read_handed_out
-from graders.course.files import LONGEST_NOTE, read_handed_in
+from graders.course.files import LONGEST_NOTE, is_leftover, read_handed_in
 from graders.course.notebooks import read_submission
-from graders.coursework import Assignment
 from graders.errors import CourseError, SubmissionError
 from graders.exam import plan
 from graders.records import Flag, Kind, Record
@@ -40,7 +40,9 @@ class Handed(Record):
     student: str
     submitted: str
     sha256: str
-    look: Look
+    files: dict[str, bytes]
+    left_out: tuple[Flag, ...]
+    handed_out: str
 
 
 def hand_in(folder: Path, course_id: str | None = None, query: str | None = None) -> Handed:
@@ -59,15 +61,27 @@ def hand_in(folder: Path, course_id: str | None = None, query: str | None = None
     made = exchange.submit(folder.resolve(), course_id, query)
     left_out: list[Flag] = []
     files = read_handed_in(Path(made.folder), left_out)
-    look = look_at(files, tuple(left_out), read_handed_out(Path(made.handed_out)))
-    return Handed(made.course_id, made.student, made.submitted, hash_files(files), look)
+    left_out += _left_behind(folder.resolve(), Path(made.folder))
+    return Handed(
+        made.course_id, made.student, made.submitted, hash_files(files), files, tuple(left_out), made.handed_out
+    )
 
 
-def look_at(files: dict[str, bytes], left_out: tuple[Flag, ...], assignment: Assignment) -> Look:
-    """Read a submission as the grader does, up to where it would run."""
+def _left_behind(folder: Path, handed_in: Path) -> Iterator[Flag]:
+    """What nbgrader did not copy: it passes over files that are too large for it without a word."""
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        ours = is_leftover(name) or name.startswith("feedback/") or path.suffix == ".pyc"
+        if not ours and path.is_file() and not (handed_in / name).exists():
+            yield Flag("file_left_out", f"{name} ({path.stat().st_size:,} bytes) was left out by nbgrader.")
+
+
+def look_at(made: Handed) -> Look:
+    """Read what was handed in as the grader does, up to where it would run."""
+    assignment, left_out = read_handed_out(Path(made.handed_out)), made.left_out
     known = assignment.answers_of()
     try:
-        sealed = plan.seal(assignment, read_submission(files, left_out, "", assignment))
+        sealed = plan.seal(assignment, read_submission(made.files, left_out, made.student, assignment))
     except SubmissionError as error:
         return Look(len(known), flags=left_out, why=str(error))
     texts = {identity: text for one in sealed.notebooks for identity, text in one.answers.items()}

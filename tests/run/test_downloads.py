@@ -123,6 +123,23 @@ def test_an_archive_writes_nothing_outside_and_no_more_than_a_submission(tmp_pat
         assert why in told
 
 
+@pytest.mark.parametrize("names", [["x" * 300], ["a", "a/b"]])
+def test_what_cannot_be_stored_takes_the_place_of_nothing(tmp_path: Path, names: list[str]) -> None:
+    """Names that no disk holds cost that student this submission, told, and nobody else anything."""
+    settings = course(tmp_path, *PEOPLE)
+    collecting.collect(
+        settings, "ps1", packed(tmp_path / "1.zip", {"One Student_1_assignsubmission_file/ps1.ipynb": "old"})
+    )
+    bad = {f"One Student_1_assignsubmission_file/{name}": "new" for name in names}
+    good = {"Two Student_2_assignsubmission_file/ps1.ipynb": "good"}
+    found = collecting.collect(settings, "ps1", packed(tmp_path / "2.zip", bad | good))
+    assert [(one.student, one.taken, one.problem) for one in found.students] == [
+        ("student-01", False, True),
+        ("student-02", True, False),
+    ]
+    assert collected(tmp_path) == {"student-01/ps1/ps1.ipynb": "old", "student-02/ps1/ps1.ipynb": "good"}
+
+
 @pytest.mark.parametrize("data", [b"", b"PK\3\4 no archive", b"<html>log in</html>"])
 def test_what_is_no_download_is_told(tmp_path: Path, data: bytes) -> None:
     """A file that is no archive, such as the page of a log-in, is an error that says so."""

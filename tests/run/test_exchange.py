@@ -190,6 +190,20 @@ def test_a_receipt_says_what_arrived_and_what_will_be_remarked_on(
     assert "by student-01 for small" in said
 
 
+def test_a_file_that_nbgrader_leaves_out_is_told(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file beyond nbgrader's limit is not copied, and the student reads it; pages that were fetched are no files of theirs."""
+    folder = laptop(settings, "student-01", {"ps1.ipynb": notebook("five = 5")})
+    (folder / "weights.bin").write_bytes(bytes(20_000))
+    with (folder.parent / "nbgrader_config.py").open("a") as file:
+        file.write("\nc.CourseDirectory.max_file_size = 10  # kilobytes")
+    (folder / "feedback").mkdir()
+    (folder / "feedback/ps1.html").write_text("")
+    assert cli.main(["--course", str(folder.parent), "submit", "ps1", "--course-id", "small"]) == 1
+    said = capsys.readouterr().out
+    assert "- weights.bin (20,000 bytes) was left out by nbgrader." in said
+    assert "feedback" not in said
+
+
 @pytest.mark.parametrize(
     ("name", "course_id", "told"),
     [
