@@ -21,7 +21,11 @@ GROUPS = (*STAFF, "students")
 
 def groups_of(name):
     """The groups of this machine that the hub knows too, and that somebody is in."""
-    return [group for group in GROUPS if name in grp.getgrnam(group).gr_mem]
+    try:
+        numbers = os.getgrouplist(name, pwd.getpwnam(name).pw_gid)
+    except KeyError:  # the account is gone
+        return []
+    return [group for group in GROUPS if grp.getgrnam(group).gr_gid in numbers]
 
 
 class GroupsOfThisMachine(PAMAuthenticator):

@@ -230,3 +230,10 @@ def test_whoever_is_in_no_group_is_not_let_in(day: Day) -> None:
     done(day.where, "root", "gpasswd --delete ta-2 tas")
     for who in ("stranger", "ta-2"):
         assert "Invalid username or password" in logged_in(day.browser, who).inner_text("body")
+
+
+def test_prepare_takes_over_nothing(day: Day) -> None:
+    """Where somebody was quicker to make the folder of a new course, its exchange is not built upon that."""
+    done(day.where, "student-02", f"mkdir {EXCHANGE}/../other")
+    refused = day.where.run("root", "sh", f"{DEPLOY}/prepare", "other")
+    assert (refused.returncode, "other is student-02's" in refused.stderr) == (1, True)
