@@ -6,7 +6,7 @@
 #   make hub           what deploy/jupyterhub/ runs: JupyterHub and its proxy, see docs/jupyterhub.md
 #   make test-system   the tests that need Chromium, and root for accounts: every page is opened, a day goes by on a hub
 #   make attack        the attack corpus and a table of what succeeded; `make attack NBGRADER=1` runs nbgrader too: docs/attacks.md
-#   make fuzz          coverage-guided fuzzing of what reads a candidate's bytes, five minutes; `make fuzz SECONDS=36000`
+#   make fuzz          coverage-guided fuzzing of what reads a candidate's bytes, five minutes; `make fuzz TARGET=programs SECONDS=36000`
 #   make test-newest   the tests with the newest JAX, also on Python 3.13 where there is one
 #   make test-long     big classes and big outputs, by hand: some ten minutes
 #   make lab           JupyterLab on this course
@@ -19,7 +19,9 @@
 PYTHON ?= python3
 INTERPRETER = $(PYTHON)
 PYTEST_FLAGS ?= -n 2 --dist loadfile --no-loadscope-reorder
-# What depends on JAX; the rest is the same code on the same libraries.
+# What speaks to JAX itself; then all that depends on it. The rest is the same code on the same libraries.
+JAX_TESTS ?= $(addprefix tests/,exam/test_transforms.py exam/test_honest.py exam/test_views.py exam/test_wire.py exam/test_bounded.py \
+  results/test_jaxerrors.py test_checks.py test_compare.py)
 NEWEST_TESTS ?= tests/exam tests/kernels tests/course/test_answers.py tests/results/test_jaxerrors.py tests/test_checks.py tests/test_compare.py
 UPGRADE ?=
 SECONDS ?= 300
@@ -70,13 +72,14 @@ fuzz: setup
 attack: setup
 	@.venv/bin/python tests/attacks $(if $(NBGRADER),--nbgrader) $(ONLY)
 
+# The newest JAX of all runs all of these tests, the one before it those of JAX alone.
 test-newest: .venv-newest/.ready
-	.venv-newest/bin/python -m pytest $(PYTEST_FLAGS) $(NEWEST_TESTS)
 	@where='import sys; print(sys.executable)'; \
 	found=$$(python3.13 -c "$$where" 2>/dev/null || PYENV_VERSION=3.13 python3.13 -c "$$where" 2>/dev/null || :); \
-	if .venv-newest/bin/python -c 'import sys; sys.exit(sys.version_info < (3, 12))'; then :; \
-	elif [ -z "$$found" ]; then echo "No python3.13 runs on this machine, so the newest JAX for it was not tested."; \
-	else $(MAKE) --no-print-directory test-newest-3.13 INTERPRETER="$$found"; fi
+	run() { echo "$$*"; .venv-newest/bin/python -m pytest $(PYTEST_FLAGS) "$$@"; }; \
+	if .venv-newest/bin/python -c 'import sys; sys.exit(sys.version_info < (3, 12))'; then run $(NEWEST_TESTS); \
+	elif [ -z "$$found" ]; then run $(NEWEST_TESTS) && echo "No python3.13 runs on this machine, so the newest JAX for it was not tested."; \
+	else run $(JAX_TESTS) && $(MAKE) --no-print-directory test-newest-3.13 INTERPRETER="$$found"; fi
 
 test-newest-3.13: .venv-newest-3.13/.ready
 	.venv-newest-3.13/bin/python -m pytest $(PYTEST_FLAGS) $(NEWEST_TESTS)

@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from graders.commands import authoring, classes, grading, machine
+from graders.commands import authoring, classes, grading, handins, machine
 from graders.commands.terminal import err
 from graders.errors import GradersError
 
@@ -21,9 +21,11 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "gate": authoring.gate,
     "record": authoring.record,
     "simulate": authoring.simulate,
+    "submit": handins.submit,
+    "collect": handins.collect,
     "grade": grading.grade,
     "regrade": grading.regrade,
-    "feedback": grading.feedback,
+    "feedback": handins.feedback,
     "overview": classes.overview,
     "export": classes.export,
     "evidence": grading.evidence,
@@ -63,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
     commands = parser.add_subparsers(dest="command", required=True)
     _add_authoring(commands)
+    _add_handins(commands)
     _add_grading(commands)
     _add_machine(commands)
     return parser
@@ -83,6 +86,20 @@ def _add_authoring(commands: argparse._SubParsersAction[argparse.ArgumentParser]
     simulate.add_argument("--seed", type=int, default=0, metavar="S")
 
 
+def _add_handins(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    submit = commands.add_parser("submit", help="hand in the folder A, with a receipt of what was found in it")
+    submit.add_argument("assignment", metavar="A")
+    submit.add_argument("--course-id", metavar="NAME", help="the course, where no settings file names it")
+    submit.add_argument("--query", metavar="TEXT", help="ask a person for a second look")
+    collect = commands.add_parser("collect", help="what was handed in, from nbgrader's exchange into submitted/")
+    collect.add_argument("assignment", metavar="A")
+    source = "instead from a download of Canvas, Moodle or Gradescope"
+    collect.add_argument("--from", dest="download", type=Path, metavar="ZIP_OR_DIR", help=source)
+    feedback = commands.add_parser("feedback", help="feedback/STUDENT/A/*.html")
+    feedback.add_argument("assignment", metavar="A")
+    feedback.add_argument("--release", action="store_true", help="also into nbgrader's exchange, each to its student")
+
+
 def _add_grading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     grade = commands.add_parser("grade", help="examine submissions and store their scores")
     regrade = commands.add_parser("regrade", help="examine again and show who would change and why")
@@ -93,8 +110,6 @@ def _add_grading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     grade.add_argument("--again", action="store_true", help="also what is graded and unchanged")
     grade.add_argument("--json", action="store_true", help="one object a line on stdout, nothing else")
     regrade.add_argument("--apply", action="store_true", help="then grade those again and store it")
-    feedback = commands.add_parser("feedback", help="feedback/STUDENT/A/*.html")
-    feedback.add_argument("assignment", metavar="A")
     overview = commands.add_parser("overview", help="one page for the class, for staff: autograded/A.html")
     overview.add_argument("assignment", metavar="A")
     export = commands.add_parser("export", help="scores as CSV or JSON, or as Canvas and Moodle import them")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from traitlets import Dict, Enum, Float, Int, TraitError, Unicode
@@ -18,7 +19,10 @@ from traitlets.config.loader import PyFileConfigLoader
 from graders.errors import SettingsError
 
 ISOLATION_LEVELS = ("process", "namespaces")  # weakest first
-LIMITS = ("cell_timeout_s", "submission_timeout_s", "memory_bytes", "disk_bytes", "output_bytes", "processes")
+LIMITS = (
+    "cell_timeout_s", "submission_timeout_s", "memory_bytes", "disk_bytes", "output_bytes", "processes",
+    "attempts", "cool_down_s", "counts",
+)  # fmt: skip
 
 
 class Graders(Configurable):
@@ -32,6 +36,9 @@ class Graders(Configurable):
     disk_bytes = Int(64 * 2**20, min=2**16, help="the candidate's private folder").tag(config=True)
     output_bytes = Int(200_000, min=1_000, help="per cell, head and tail kept").tag(config=True)
     processes = Int(64, min=16, help="scaled up where the machine has many cores").tag(config=True)
+    attempts = Int(None, allow_none=True, min=1, help="how often a student may hand in").tag(config=True)
+    cool_down_s = Int(0, min=0, help="seconds between one attempt and the next").tag(config=True)
+    counts = Enum(["last", "best"], "last", help="which attempt counts").tag(config=True)
     answers = Unicode("tests/answers", help="folder of known answers").tag(config=True)
     mutation_floor = Float(
         None, allow_none=True, min=0, max=1, help="the share of wrong answers that the tests must notice, or no floor"
@@ -54,10 +61,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     disk_bytes: int
     output_bytes: int
     processes: int
+    attempts: int | None
+    cool_down_s: int
+    counts: str
     answers: Path
     mutation_floor: float | None
     targets: dict[str, dict[str, object]]
-    assignments: dict[str, dict[str, int]]
+    assignments: dict[str, dict[str, Any]]
 
     def of(self, assignment: str) -> Settings:
         """The settings as they are for one assignment."""

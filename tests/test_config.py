@@ -42,7 +42,10 @@ def test_an_assignment_may_have_limits_of_its_own(tmp_path: Path) -> None:
     ("line", "told"),
     [
         ("c.Graders.cell_timeout = 3", "no setting c.Graders.cell_timeout. Did you mean cell_timeout_s?"),
-        ("c.Graders.banana = 3", "no setting c.Graders.banana. Known names: answers, assignments, cell_timeout_s"),
+        (
+            "c.Graders.banana = 3",
+            "no setting c.Graders.banana. Known names: answers, assignments, attempts, cell_timeout_s",
+        ),
         ("c.Graders.examine = 'seeled'", "examine"),
         ("c.Graders.cell_timeout_s = 0", "cell_timeout_s"),
         ("c.Graders.assignments = {'ps2': {}}", "no assignment ps2. Did you mean ps1?"),
@@ -51,6 +54,8 @@ def test_an_assignment_may_have_limits_of_its_own(tmp_path: Path) -> None:
         ("c.Graders.assignments = {'ps1': {'examine': 'kernel'}}", "no limit examine"),
         ("c.Graders.assignments = {'ps1': {'cell_timeout_s': -1}}", "cell_timeout_s"),
         ("c.Graders.assignments = {'ps1': {'cell_timeout_s': 'long'}}", "cell_timeout_s"),
+        ("c.Graders.attempts = 0", "attempts"),
+        ("c.Graders.assignments = {'ps1': {'counts': 'first'}}", "counts"),
         ("1 / 0", "could not be run: ZeroDivisionError"),
     ],
 )

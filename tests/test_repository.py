@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import re
 import shutil
@@ -40,9 +41,10 @@ OWNERS = {
     "nbgrader": (
         "nbgrader_parts.py",
         "results/gradebook.py",
-        "results/exporters.py",
+        "results/exporters.py",  # nbgrader loads it and the last one
+        "run/exchange.py",
         "nbgrader_plugin.py",
-    ),  # it loads the last two
+    ),
     "numpy": ("exam/", "compare.py", "kernels/zygote.py", "results/likeness.py"),
     "platformdirs": ("results/receipts.py",),
     "rapidfuzz": ("results/likeness.py",),
@@ -63,6 +65,7 @@ OWNERS = {
         "results/lateness.py",
     ),  # Jupyter's classes
     "watchfiles": ("run/watch.py",),
+    "yaml": ("course/portals.py",),
     "zmq": ("kernels/kernel.py", "kernels/client.py"),  # the two ends of one socket
 }
 
@@ -94,6 +97,7 @@ FORBIDDEN = {
 }
 
 
+@functools.cache
 def modules() -> dict[str, Path]:
     """Every module of the package: dotted name and file."""
     return {dotted(path): path for path in sorted(PACKAGE.rglob("*.py"))}
@@ -104,6 +108,7 @@ def dotted(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
+@functools.cache
 def imports(path: Path, *, for_types: bool = True) -> set[str]:
     """Dotted names that a file imports, inside functions too; `from a import b` gives both `a` and `a.b`.
 

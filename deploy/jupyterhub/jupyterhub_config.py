@@ -29,7 +29,7 @@ def groups_of(name):
 
 
 class GroupsOfThisMachine(PAMAuthenticator):
-    """Password and groups as this machine has them; who has left a group is out of it within five minutes."""
+    """Password and groups as this machine has them; whoever leaves a group of it leaves the hub's."""
 
     async def authenticate(self, handler, data):
         """Let in who gives the right password and is in one of the groups."""
@@ -83,7 +83,7 @@ c.JupyterHub.services = [
         "command": [str(BIN / "jupyterhub-singleuser")],
         "user": f"grader-{COURSE}",
         "cwd": f"/srv/{COURSE}",
-        "environment": {"PATH": PATH, "JUPYTER_CONFIG_PATH": str(HERE / "course")},
+        "environment": {"PATH": PATH},
         "oauth_no_confirm": True,
     }
 ]

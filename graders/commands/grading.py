@@ -109,16 +109,6 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "") or "nobody yet"
 
 
-def feedback(options: argparse.Namespace) -> int:
-    """A page for every stored report."""
-    from graders.run import returning
-
-    settings = config.load(options.course)
-    pages = [page for one in returning.write(settings, options.assignment) for page in one.pages]
-    out.print(f"{len(pages)} pages are below {settings.course / 'feedback'}; the first is {pages[0]}.")
-    return 0
-
-
 def evidence(options: argparse.Namespace) -> int:
     """The portfolio of one student."""
     from graders.run import evidence

@@ -56,6 +56,24 @@ def read_assignment(course: Path, name: str, released: bool = True) -> Assignmen
     return Assignment(name, notebooks, files, _version(notebooks, files, answer_files), answer_files)
 
 
+def read_handed_out(folder: Path) -> Assignment:
+    """An assignment as students know it: of the author's text, what was released is all that there is.
+
+    Raises:
+        CourseError: the folder holds no notebook, or one that cannot be read.
+    """
+    notebooks = {path.stem: _pair(path, path) for path in sorted(folder.glob("*.ipynb"))}
+    if not notebooks:
+        raise CourseError(f"{folder} holds no notebook, so it is no assignment that was released.")
+    files = {p: b for p, b in read_files(folder).items() if not p.endswith(".ipynb") and not made_here(p)}
+    judged = {cell.file: cell.notebook for cells in notebooks.values() for cell in cells if cell.file in files}
+    texts = {path: files[path].decode(errors="replace") for path in judged if path}
+    answer_files = {
+        path: ReleasedCell(str(judged[path]), -1, path, Role.answer, "file", text, text) for path, text in texts.items()
+    }
+    return Assignment(folder.name, notebooks, files, _version(notebooks, files, answer_files), answer_files)
+
+
 def made_here(path: str) -> bool:
     """Whether a file beside the notebooks is one that this package makes; no such file is a part of the assignment."""
     return path == EXECUTION_RECORD or path.partition("/")[0] == downloads.FOLDER

@@ -16,7 +16,10 @@ from graders.errors import SubmissionError
 from graders.records import Flag
 
 MOST_FILES = 2_000
-_IGNORED = {".DS_Store", "desktop.ini", "Thumbs.db", "timestamp.txt", ".directory", "Icon\r", ".nbgrader.log"}
+# What lies beside a submission: two notes of nbgrader's, and a student's wish for a second look
+STAMP, SECRET, SECOND_LOOK = NOTES = ("timestamp.txt", "submission_secret.txt", "second-look.txt")
+LONGEST_NOTE = 2_000  # bytes
+_IGNORED = {".DS_Store", "desktop.ini", "Thumbs.db", *NOTES, ".directory", "Icon\r", ".nbgrader.log"}
 _IGNORED_FOLDERS = {
     ".ipynb_checkpoints", "__pycache__", "__MACOSX", ".git", ".venv", "venv", "node_modules", ".vscode", ".idea",
     ".mypy_cache", ".pytest_cache", ".ruff_cache", "$RECYCLE.BIN",
@@ -48,6 +51,17 @@ def read_files(folder: Path, left_out: list[Flag] | None = None) -> dict[str, by
         elif left_out is not None:
             left_out.append(Flag("file_unreadable", f"{relative} could not be read and was left out."))
     return dict(sorted(files.items()))
+
+
+def read_handed_in(folder: Path, left_out: list[Flag]) -> dict[str, bytes]:
+    """All that is taken of a submission: the files that are read, and the notes that lie beside them."""
+    notes = {name: read_regular(folder / name, LONGEST_NOTE) for name in NOTES}
+    return read_files(folder, left_out) | {name: data for name, data in notes.items() if data is not None}
+
+
+def read_note(path: Path) -> str:
+    """A short text such as a time, without the white space around it; empty when there is none."""
+    return (read_regular(path, LONGEST_NOTE) or b"").decode(errors="replace").strip()
 
 
 def read_regular(path: Path, size: int) -> bytes | None:

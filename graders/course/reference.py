@@ -166,7 +166,9 @@ def reference_of(assignment: Assignment, run: Run) -> Reference:
         told = "\n  ".join(problems)
         raise CourseError(
             f"The solution of {assignment.name!r} does not get full marks from its own tests:\n  {told}\n"
-            f"Wanted: every test passes on source/{assignment.name}. Next step: mend the solution or the test, then release."
+            f"Wanted: every test passes on source/{assignment.name}. Next step: mend the solution or the test, then release. "
+            "A test that deletes or replaces a name of the notebook, to see who uses it, changes nothing from outside: mend "
+            'it, or set c.Graders.examine = "kernel" for the course.'
         )
     return Reference(assignment.sha256, {test.id: test.checks for test in run.tests}, tuple(partial))
 

@@ -120,8 +120,7 @@ class Kernel:
 
     def exit(self, wait_s: float = 0.0) -> Exit | None:
         """How the process ended, or None when it still runs after `wait_s`."""
-        found: Exit | None = self._child.wait(wait_s)
-        return found
+        return self._child.wait(wait_s)
 
     def run(self, source: str, timeout_s: float, name: str = "") -> CellEnd:
         """Run one cell, named or not. After `timeout_s` it is interrupted, and killed when that does not help."""

@@ -81,6 +81,12 @@ def assignments(course: Path, db_url: str = "") -> list[str]:
         return [] if connection is None else [str(row.name) for row in connection.execute(_ASSIGNMENTS)]
 
 
+def people(course: Path, db_url: str = "") -> list[Person]:
+    """The course's list of students, by id."""
+    with reading(course, db_url) as connection:
+        return [] if connection is None else _people(connection)
+
+
 def entries(course: Path, assignment: str, reports: Iterable[Report], db_url: str = "") -> tuple[Entry, ...]:
     """Everybody of the course's list and everybody who has a report, by id. `reports` are the latest ones."""
     with reading(course, db_url) as connection:
@@ -122,14 +128,17 @@ def _entry(bare: Entry, latest: Report | None, judged: Report | None, marks: Mar
 
 def _read(connection: Connection, assignment: str) -> _Book:
     asked = {"assignment": assignment}
-    rows = connection.execute(_PEOPLE).all()
-    people = {row[0]: Person(row[0], *(value or "" for value in row[1:])) for row in rows}
+    people = {one.student: one for one in _people(connection)}
     grades: dict[str, list[ExerciseResult]] = {}
     for row in connection.execute(_GRADES, asked).mappings():
         auto, worth = _points(row["auto"]), _points(row["worth"]) or ZERO
         one = ExerciseResult(row["cell"], row["notebook"], Kind.exercise, auto, worth, manual=auto is None)
         grades.setdefault(row["student"], []).append(one)
     return _Book(people, grades, sum((_points(row.worth) or ZERO for row in connection.execute(_WORTH, asked)), ZERO))
+
+
+def _people(connection: Connection) -> list[Person]:
+    return [Person(row[0], *(value or "" for value in row[1:])) for row in connection.execute(_PEOPLE)]
 
 
 def _points(number: float | None) -> Decimal | None:

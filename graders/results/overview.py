@@ -21,10 +21,12 @@ from graders.results.points import ZERO
 # How urgent each flag is: first what is no accident, or a fault of ours
 NOW, SOON, LATER = "Look now", "May change a score", "For your information"
 _URGENCY = {
-    NOW: ("protocol_broken", "examiner_lost", "broken_check", "marks_edited"),
+    NOW: ("second_look", "protocol_broken", "examiner_lost", "broken_check", "marks_edited"),
     SOON: (
         "marked_before_change",
         "time_unknown",
+        "time_doubtful",
+        "late_unknown",
         "answer_missing",
         "notebook_missing",
         "file_unreadable",

@@ -9,20 +9,21 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Collection, Iterator
+from decimal import Decimal
 from itertools import chain
 from pathlib import Path
 
 from graders.config import Settings
 from graders.course.assignments import read_assignment
-from graders.course.files import read_files, read_regular
+from graders.course.files import SECOND_LOOK, STAMP, read_files, read_note, read_regular
 from graders.course.reference import establish, known, with_caches
 from graders.coursework import Assignment
 from graders.errors import CourseError, VerifyError
 from graders.records import Flag, Report, Status
 from graders.results import receipts, report
 from graders.results.folders import folder, handed_in, subfolders, write_file
-from graders.results.marks import NO_MARKS, Marks, difference, marked
-from graders.run import executors, pipeline
+from graders.results.marks import NO_MARKS, ZERO, Marks, difference, marked
+from graders.run import attempts, best, executors, pipeline
 from graders.run.bookkeeping import Bookkeeper
 from graders.run.pipeline import Course, Job
 
@@ -84,13 +85,20 @@ def grade_class(
     def told(one: Report, marks: Marks) -> None:
         done(_told(settings.course, one, marks))
 
+    def decided(one: Report, marks: Marks) -> None:
+        stands = best.decide(settings.course, one, _worth(one, marks))
+        told(one, marks) if stands is None else book.store(stands, told)
+
+    rules = settings.of(name)
+
     with Bookkeeper(settings) as book:
         may_be_late = markbook.may_be_late(settings.course, name, settings.db_url)
 
         def changed() -> Iterator[Job]:
             for student in chosen:  # read one by one: all submissions together need not fit into memory
                 job = read_job(settings.course, student, course.assignment)
-                kept = None if again else unchanged(settings.course, job, course)
+                anew = again or best.undecided(settings.course, student, name)
+                kept = None if anew else unchanged(settings.course, job, course)
                 if kept is None:
                     yield job
                 elif may_be_late:
@@ -105,8 +113,15 @@ def grade_class(
         receipts.publish(settings.course)
         for graded in executors.local(chain([first], jobs), course, max(1, min(workers, len(chosen)))):
             found = report.standing(graded.report, _earlier(settings.course, graded.report))
+            if rules.counts == "best":
+                best.set_aside(settings.course, found, lambda one: _worth(one, given().get(one.student, NO_MARKS)))
             report.write(settings.course, found, graded.notebooks, receipts.sign)
-            book.store(found, told)
+            book.store(found, decided)
+
+
+def _worth(one: Report, marks: Marks) -> Decimal:
+    """The points that count."""
+    return marked(one, marks).score or ZERO
 
 
 def _told(course: Path, signed: Report, marks: Marks) -> Report:
@@ -143,12 +158,19 @@ def read_job(course: Path, student: str, assignment: Assignment) -> Job:
     left_out: list[Flag] = []
     try:
         files = read_files(where, left_out)
-        stamp = read_regular(where / "timestamp.txt", 100)
+        stamp = read_regular(where / STAMP, 100)
         digest = receipts.hash_submission(where)
     except OSError as error:  # such as a file that is taken away meanwhile; the rest of the class is graded
         return Job(student, {}, tuple(left_out), "", None, f"What was handed in could not be read: {error}.")
     submitted = stamp.decode(errors="replace").strip() if stamp is not None else None
-    return Job(student, files, tuple(left_out), digest, submitted)
+    notes = (*attempts.flags(course, student, assignment.name, digest), *_asked(where))
+    return Job(student, files, tuple(left_out), digest, submitted, notes=notes)
+
+
+def _asked(where: Path) -> tuple[Flag, ...]:
+    """What a student asks of a person, as one line of text."""
+    asked = "".join(one if one.isprintable() else " " for one in read_note(where / SECOND_LOOK))
+    return (Flag("second_look", f"A second look was asked for: “{' '.join(asked.split())}”"),) if asked else ()
 
 
 def _earlier(course: Path, later: Report) -> Report | None:

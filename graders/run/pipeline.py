@@ -38,7 +38,10 @@ _IN_KERNEL = (
 
 
 class Job(Record):
-    """One submission as it stands on disk: files by relative name, what of it was not read, its hash and its time."""
+    """One submission as it stands on disk: files by relative name, what of it was not read, its hash and its time.
+
+    `notes` are flags about the submission as a whole that its files do not tell.
+    """
 
     student: str
     files: dict[str, bytes]
@@ -46,6 +49,7 @@ class Job(Record):
     sha256: str
     submitted: str | None = None
     unreadable: str | None = None
+    notes: tuple[Flag, ...] = ()
 
 
 class Course(Record):
@@ -146,7 +150,7 @@ def _graded(job: Job, course: Course, sealed: plan.ExamPlan, run: Run, receipt: 
         run,
         student=job.student,
         answers=answers,
-        flags=(*sealed.flags, *_time_flags(job), *_IN_KERNEL[: not course.conditions.sealed]),
+        flags=(*sealed.flags, *job.notes, *_time_flags(job), *_IN_KERNEL[: not course.conditions.sealed]),
         submitted=job.submitted,
         receipt=receipt,
     )
@@ -167,7 +171,7 @@ def not_graded(job: Job, course: Course, reason: str) -> Graded:
         job.student,
         course.assignment,
         reason,
-        flags=job.left_out,
+        flags=(*job.left_out, *job.notes),
         submitted=job.submitted,
         receipt=_receipt(job, course, None, 0, datetime.now(UTC)),
         arrived=_arrived(job.files),

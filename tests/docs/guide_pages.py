@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-GUIDES = ("students", "instructors", "tas", "trust", "cases", "architecture")
+GUIDES = ("students", "instructors", "tas", "trust", "cases", "architecture", "day")
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MARKS = {
     "locked": {"locked": True},

@@ -73,8 +73,8 @@ class World:
         (folder / "ps1/spread.py").write_text(SPREAD)
 
     def upload(self) -> None:
-        """What another student put on the course page."""
-        folder = self.home / "desk/downloads/student-02"
+        """What another student put on the course page, as Moodle gives it to the instructor."""
+        folder = self.home / "desk/downloads/student-02_1002_assignsubmission_file"
         folder.mkdir(parents=True)
         (folder / "ps1.ipynb").write_bytes((self.course / "release/ps1/ps1.ipynb").read_bytes())
         (folder / "spread.py").write_text(SPREAD)
@@ -101,14 +101,15 @@ def story(world: World) -> dict[str, list[Step]]:
     name = "c.CourseDirectory.student_id = 'student-01'"
     student = world.person("students", world.home / "laptop", world.work, name)
     with ThreadPoolExecutor() as pool:  # a student sets up while the instructor writes
-        for one in [pool.submit(instructor.follow, "nbgrader collect"), pool.submit(student.follow, "nbgrader fetch")]:
+        for one in [pool.submit(instructor.follow, "graders collect"), pool.submit(student.follow, "nbgrader fetch")]:
             one.result()
-    student.follow()
+    student.follow(until="nbgrader fetch_feedback")
     world.upload()
     instructor.follow(until="graders feedback")
     assistant = world.person("tas", world.course, world.mark)
     assistant.follow()
     instructor.follow()
+    student.follow()
     return {one.guide: one.done for one in (instructor, student, assistant)}
 
 
@@ -141,6 +142,18 @@ def test_the_students_work_comes_back_as_the_guides_say(story: dict[str, list[St
     pages = {name: (world.home / f"desk/to-return/{name}/ps1/ps1.html").read_text() for name in found}
     assert "divided by the number of all values" in pages["student-02"]
     assert "divided by the number of all values" not in pages["student-01"]
+
+
+def test_a_student_fetches_their_own_page_and_no_other(story: dict[str, list[Step]], world: World) -> None:
+    """What comes back through the exchange is the page that the instructor has of this student."""
+    fetched = [path.read_text() for path in (world.home / "laptop/ps1/feedback").rglob("*.html")]
+    assert fetched == [(world.home / "desk/to-return/student-01/ps1/ps1.html").read_text()] * 2
+    receipt = next(one.said for one in story["students"] if one.command.startswith("graders submit"))
+    assert "Found: 3 of 3 answers." in receipt
+    digest = re.search("Hash: ([0-9a-f]{64})", receipt)
+    report = json.loads((world.course / "autograded/student-01/ps1/report.json").read_text())
+    assert digest
+    assert report["receipt"]["submission_sha256"] == digest[1]
 
 
 def test_being_late_costs_what_the_guide_says(story: dict[str, list[Step]]) -> None:
@@ -250,3 +263,11 @@ def test_the_readme_leads_to_every_guide() -> None:
     """Somebody who opens the repository finds each guide from its first page."""
     readme = (ROOT / "README.md").read_text()
     assert [name for name in GUIDES if f"(docs/{name}.md)" not in readme] == []
+
+
+def test_the_day_shows_the_pictures_that_its_test_takes() -> None:
+    """Each step that the test of the day keeps is on the page, each picture is small enough to load, and none is left over."""
+    taken = re.findall(r'picture\("([\w-]+)"\)', (ROOT / "tests/system/test_day.py").read_text())
+    shown = re.findall(r"\(pictures/([\w-]+)\.png\)", (DOCS / "day.md").read_text())
+    assert sorted(shown) == sorted(taken) == sorted(one.stem for one in (DOCS / "pictures").glob("day-*.png"))
+    assert [one for one in (DOCS / "pictures").glob("day-*.png") if one.stat().st_size >= 150_000] == []
