@@ -21,11 +21,15 @@ GROUPS = (*STAFF, "students")
 
 def groups_of(name):
     """The groups of this machine that the hub knows too, and that somebody is in."""
-    return [group for group in GROUPS if name in grp.getgrnam(group).gr_mem]
+    try:
+        numbers = os.getgrouplist(name, pwd.getpwnam(name).pw_gid)
+    except KeyError:  # the account is gone
+        return []
+    return [group for group in GROUPS if grp.getgrnam(group).gr_gid in numbers]
 
 
 class GroupsOfThisMachine(PAMAuthenticator):
-    """Password and groups as this machine has them; who has left a group is out of it within five minutes."""
+    """Password and groups as this machine has them; whoever leaves a group of it leaves the hub's."""
 
     async def authenticate(self, handler, data):
         """Let in who gives the right password and is in one of the groups."""
@@ -79,7 +83,7 @@ c.JupyterHub.services = [
         "command": [str(BIN / "jupyterhub-singleuser")],
         "user": f"grader-{COURSE}",
         "cwd": f"/srv/{COURSE}",
-        "environment": {"PATH": PATH, "JUPYTER_CONFIG_PATH": str(HERE / "course")},
+        "environment": {"PATH": PATH},
         "oauth_no_confirm": True,
     }
 ]

@@ -32,7 +32,9 @@ PEOPLE = {
     "stranger": "users",
 }
 RIGHT = {"double": "def double(x):\n    return x + x", "why": "Twice one is two."}
-FORGED = f"{EXCHANGE}/inbound/student-01+{lesson.NAME}+2999-01-01 00:00:00.000000 UTC+forged"
+LATER = "2999-01-01 00:00:00.000000 UTC"
+FORGED = f"{EXCHANGE}/inbound/student-01+{lesson.NAME}+{LATER}+forged"
+FORGE = f"echo forged > {lesson.NAME}.ipynb; echo secret > submission_secret.txt; echo '{LATER}' > timestamp.txt"
 BIN = Path(sys.prefix) / "bin"
 _LONGEST_MS = 300_000  # where others work too; nothing here waits when there is nothing to wait for
 
@@ -114,7 +116,7 @@ def the_day(where: Machine, browser: Browser) -> str:
     submit.click()
     learning.locator("#submitted_assignments_list").get_by_text(lesson.NAME).first.wait_for()
     submission = done(where, GRADER, f"ls -d {EXCHANGE}/inbound/student-01+*")
-    done(where, "student-02", f"mkdir '{FORGED}'; echo forged > '{FORGED}/{lesson.NAME}.ipynb'")
+    done(where, "student-02", f"mkdir '{FORGED}'; cd '{FORGED}'; {FORGE}")
 
     press(teaching, ".collect")
     teaching.goto(f"{ADDRESS}{SERVICE}/formgrader/manage_submissions/{lesson.NAME}")
@@ -170,10 +172,10 @@ def test_a_student_reads_feedback(day: Day) -> None:
 
 
 def test_a_submission_is_by_who_handed_it_in(day: Day) -> None:
-    """What one student hands in under another's name replaces nothing of the other's."""
-    taken = done(day.where, GRADER, f"cat {FOLDER}/submitted/student-01/{lesson.NAME}/{lesson.NAME}.ipynb")
+    """What one student hands in under another's name, and later, replaces nothing of the other's."""
+    taken = done(day.where, GRADER, f"cat {FOLDER}/submitted/*/{lesson.NAME}/{lesson.NAME}.ipynb")
     assert "Twice one is two." in taken
-    assert done(day.where, GRADER, f"cat {FOLDER}/submitted/student-02/{lesson.NAME}/{lesson.NAME}.ipynb") == "forged"
+    assert "forged" not in taken
 
 
 # What a student tries, and who may do that. Nothing of it leaves a trace where it succeeds.
@@ -230,3 +232,10 @@ def test_whoever_is_in_no_group_is_not_let_in(day: Day) -> None:
     done(day.where, "root", "gpasswd --delete ta-2 tas")
     for who in ("stranger", "ta-2"):
         assert "Invalid username or password" in logged_in(day.browser, who).inner_text("body")
+
+
+def test_prepare_takes_over_nothing(day: Day) -> None:
+    """Where somebody was quicker to make the folder of a new course, its exchange is not built upon that."""
+    done(day.where, "student-02", f"mkdir {EXCHANGE}/../other")
+    refused = day.where.run("root", "sh", f"{DEPLOY}/prepare", "other")
+    assert (refused.returncode, "other is student-02's" in refused.stderr) == (1, True)
