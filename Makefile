@@ -3,7 +3,7 @@
 #   make setup         .venv with the locked versions and this package
 #   make demo          a simulated class, graded
 #   make test          the tests
-#   make test-system   the tests that need Chromium: every page is opened in it
+#   make test-system   the tests that need Chromium and, as root, system users: pages, JupyterLab, formgrader
 #   make attack        the attack corpus and a table of what succeeded; `make attack NBGRADER=1` runs nbgrader too: docs/attacks.md
 #   make fuzz          coverage-guided fuzzing of what reads a candidate's bytes, five minutes; `make fuzz TARGET=programs SECONDS=36000`
 #   make test-newest   the tests with the newest JAX, also on Python 3.13 where there is one
