@@ -17,6 +17,7 @@ COURSE = os.environ.get("GRADERS_COURSE") or sys.exit("Which course? Set GRADERS
 PATH = os.pathsep.join((str(BIN), "/usr/local/bin", "/usr/bin", "/bin"))
 STAFF = ("instructors", "tas")
 GROUPS = (*STAFF, "students")
+PATIENCE_S = 120  # JupyterLab starts in five seconds, and later where a whole class comes at once
 
 
 def groups_of(name):
@@ -74,6 +75,7 @@ c.Spawner.cmd = [str(BIN / "jupyterhub-singleuser")]
 c.Spawner.default_url = "/lab"
 c.Spawner.environment = {"PATH": PATH, "JUPYTER_CONFIG_PATH": str(HERE / "user"), "GRADERS_COURSE": COURSE}
 c.Spawner.pre_spawn_hook = close_home
+c.Spawner.start_timeout = c.Spawner.http_timeout = PATIENCE_S
 
 # formgrader, one for all staff: it runs as the owner of the course folder, which nobody else may enter.
 c.JupyterHub.services = [
@@ -85,5 +87,6 @@ c.JupyterHub.services = [
         "cwd": f"/srv/{COURSE}",
         "environment": {"PATH": PATH},
         "oauth_no_confirm": True,
+        "timeout": PATIENCE_S,
     }
 ]
