@@ -31,7 +31,7 @@ from graders.kernels import syscalls
 from graders.records import ExerciseResult, Kind, Report, Status, to_json
 from graders.results import feedback, journal, receipts, report, standings
 from graders.results.folders import hash_submission
-from graders.run import bookkeeping, desk, executors, pipeline
+from graders.run import bookkeeping, desk, pipeline
 from graders.run.inbox import Inbox
 from graders.run.pipeline import Course, Graded, Job
 from graders.run.watch import Watch
@@ -108,7 +108,7 @@ class HereAndNow:
 class Examined:
     """Workers that read the points in the answer, and note that they were asked."""
 
-    def __init__(self, course: Course, workers: int) -> None:
+    def __init__(self, course: Course) -> None:
         self._course = course
 
     def grade(self, jobs: Iterable[Job | None]) -> Iterator[Graded]:
@@ -139,11 +139,12 @@ def ready(settings: Settings) -> Course:
     return Course(assignment, Reference(assignment.sha256, {}), pipeline.conditions_of(settings, "ps1"))
 
 
-def watch_once(course: Path) -> None:
+def watch_once(home: Path) -> None:
     """What `watch` does when it starts: everything that is there, once."""
-    settings = config.load(course)
+    settings = config.load(home)
     watch = Watch(settings, "ps1", 1, lambda text: None, lambda done: None)
-    with desk.Desk(settings, ready(settings), 1, "watch") as warm:
+    course = ready(settings)
+    with desk.Desk(settings, course, Examined(course), "watch") as warm:
         warm.open()
         inbox = Inbox(settings, "ps1", lambda text: None)
         if inbox.waiting():
@@ -249,7 +250,6 @@ def main(home: Path, step: int, network: bool) -> None:
         syscalls.exchange = no_exchange
     nbgrader_parts.without_servers()
     bookkeeping.ProcessPoolExecutor = HereAndNow  # type: ignore[assignment, misc]
-    executors.Workers = Examined  # type: ignore[assignment, misc]
     course = make(home)
     point, killed = 1, -signal.SIGKILL
     while killed == -signal.SIGKILL:

@@ -16,18 +16,18 @@ from crashing import hand_in, make, notebook
 from delivery import put
 from graders import config, nbgrader_parts
 from graders.results import report
-from graders.run import bookkeeping, executors, grading, locks
-from graders.run.watch import Watch
+from graders.run import bookkeeping, grading, locks, watch
 
 warnings.simplefilter("ignore")
 nbgrader_parts.without_servers()
-bookkeeping.ProcessPoolExecutor, executors.Workers = crashing.HereAndNow, crashing.Examined
+bookkeeping.ProcessPoolExecutor = crashing.HereAndNow
+watch.Workers = lambda course, workers: crashing.Examined(course)
 grading.prepare = lambda settings, name, isolation=None: crashing.ready(settings)
 crashing.SECRETS["student-03"] = "3" * 128
 course = make(Path(sys.argv[1]))
 settings, told, done = config.load(course), queue.Queue(), queue.Queue()
-watch = Watch(settings, "ps1", 1, told.put, done.put)
-thread = threading.Thread(target=watch.run)
+watching = watch.Watch(settings, "ps1", 1, told.put, done.put)
+thread = threading.Thread(target=watching.run)
 
 def returned(count=1):
     found = [done.get(timeout=60) for _ in range(count)]
@@ -63,7 +63,7 @@ with ThreadPoolExecutor(1) as other:
     put(course / "source/ps1/lesson.ipynb", notebook("### BEGIN SOLUTION\na = 4\n### END SOLUTION"))
     seen["after another release"] = returned(4)
     seen["unchanged"] = (course / "autograded/student-01/ps1/report.json").read_bytes() == old
-    watch.stop()
+    watching.stop()
     thread.join(60)
 seen["ended"], seen["left"] = not thread.is_alive(), done.qsize()
 seen["examined"] = [line.split()[0] for line in crashing.examined(course)]
