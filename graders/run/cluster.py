@@ -9,6 +9,7 @@ Records travel as MessagePack of this package's own types; TLS and all else abou
 from __future__ import annotations
 
 import functools
+import gc
 import tempfile
 import threading
 import time
@@ -101,10 +102,13 @@ def _connected(address: str) -> Client:
     try:
         return Client(address, timeout=_CONNECT_S)
     except (OSError, ValueError, TypeError) as error:  # the last is Dask's word for TLS without certificates
-        raise GradersError(
-            f"No Dask scheduler answers at {address!r}: {error}. Wanted: an address such as tcp://host:8786 or tls://host:8786. "
-            f"Next step: start one with `dask scheduler`, and workers with `dask worker ADDRESS --nthreads 1`."
-        ) from error
+        why = str(error)
+    # Dask closes a client that did not come about when it is collected, and waits for ever if that is while another one starts
+    gc.collect()
+    raise GradersError(
+        f"No Dask scheduler answers at {address!r}: {why}. Wanted: an address such as tcp://host:8786 or tls://host:8786. "
+        f"Next step: start one with `dask scheduler`, and workers with `dask worker ADDRESS --nthreads 1`."
+    )
 
 
 def _places(client: Client, address: str) -> tuple[int, dict[str, float]]:
