@@ -18,11 +18,14 @@
 
 PYTHON ?= python3
 INTERPRETER = $(PYTHON)
-PYTEST_FLAGS ?= -n 2 --dist loadfile --no-loadscope-reorder
+PYTEST_FLAGS ?= -n 3 --dist loadfile --no-loadscope-reorder
 # What speaks to JAX itself; then all that depends on it. The rest is the same code on the same libraries.
 JAX_TESTS ?= $(addprefix tests/,exam/test_transforms.py exam/test_honest.py exam/test_views.py exam/test_wire.py exam/test_bounded.py \
   results/test_jaxerrors.py test_checks.py test_compare.py)
 NEWEST_TESTS ?= tests/exam tests/kernels tests/course/test_answers.py tests/results/test_jaxerrors.py tests/test_checks.py tests/test_compare.py
+# A Python for which there is a newer JAX, if python3 is not one.
+NEWER = $(shell where='import sys; print(sys.executable)'; "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info >= (3, 12))' && \
+  { python3.13 -c "$$where" 2>/dev/null || PYENV_VERSION=3.13 python3.13 -c "$$where" 2>/dev/null; })
 UPGRADE ?=
 SECONDS ?= 300
 TARGET ?= messages
@@ -44,7 +47,7 @@ compile = $(1)/bin/python -I -W ignore -m compileall -q -j 0 $(2) || :
 # Debian's Python may lack ensurepip: its own pip then installs into the environment from outside.
 pip = if [ -e $(1)/bin/pip ]; then $(1)/bin/python -I -m pip $(2); else "$(INTERPRETER)" -m pip --python $(1)/bin/python $(2); fi
 
-.PHONY: setup demo test test-long test-newest test-newest-3.13 lab lint lock clean hub test-system attack fuzz
+.PHONY: setup demo test test-long test-newest newest lab lint lock clean hub test-system attack fuzz
 
 setup: .venv/.ready
 	@$(call compile,.venv,graders)
@@ -73,16 +76,13 @@ attack: setup
 	@.venv/bin/python tests/attacks $(if $(NBGRADER),--nbgrader) $(ONLY)
 
 # The newest JAX of all runs all of these tests, the one before it those of JAX alone.
-test-newest: .venv-newest/.ready
-	@where='import sys; print(sys.executable)'; \
-	found=$$(python3.13 -c "$$where" 2>/dev/null || PYENV_VERSION=3.13 python3.13 -c "$$where" 2>/dev/null || :); \
-	run() { echo "$$*"; .venv-newest/bin/python -m pytest $(PYTEST_FLAGS) "$$@"; }; \
-	if .venv-newest/bin/python -c 'import sys; sys.exit(sys.version_info < (3, 12))'; then run $(NEWEST_TESTS); \
-	elif [ -z "$$found" ]; then run $(NEWEST_TESTS) && echo "No python3.13 runs on this machine, so the newest JAX for it was not tested."; \
-	else run $(JAX_TESTS) && $(MAKE) --no-print-directory test-newest-3.13 INTERPRETER="$$found"; fi
+test-newest: newest
+	@run() { echo "$$*"; .venv-newest/bin/python -m pytest $(PYTEST_FLAGS) "$$@"; }; \
+	if [ -n "$(NEWER)" ]; then run $(JAX_TESTS) && .venv-newest-3.13/bin/python -m pytest $(PYTEST_FLAGS) $(NEWEST_TESTS); \
+	else run $(NEWEST_TESTS) && echo "No python3.13 beside an older python3: there is no newer JAX to test with."; fi
 
-test-newest-3.13: .venv-newest-3.13/.ready
-	.venv-newest-3.13/bin/python -m pytest $(PYTEST_FLAGS) $(NEWEST_TESTS)
+newest: .venv-newest/.ready
+	@[ -z "$(NEWER)" ] || $(MAKE) --no-print-directory .venv-newest-3.13/.ready INTERPRETER="$(NEWER)"
 
 lab: setup
 	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python -m jupyterlab

@@ -26,7 +26,7 @@ from graders.kernels.nursery import Zygote
 from graders.kernels.trespass import Bait
 from graders.records import Record
 
-_LIMITS = Limits(memory_bytes=384 * 2**20, disk_bytes=16 * 2**20, processes=32)
+_LIMITS = Limits(memory_bytes=768 * 2**20, disk_bytes=16 * 2**20, processes=32)
 _OVERRUN = 1.25
 _TRY_S = 30.0
 _GONE_S = 5.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 from collections.abc import Callable, Sequence
 from decimal import Decimal
@@ -53,18 +54,23 @@ def submissions(root: Path) -> Callable[[Course], Callable[[str, dict[str, str] 
 
 
 @pytest.fixture(scope="module")
-def lessons(settings: Settings) -> dict[str, Course]:
+def lessons(settings: Settings) -> Callable[[str], Course]:
     """Each lesson, ready to grade."""
-    return {name: grading.prepare(settings, name, best_level()) for name in POINTS}
+    return functools.cache(lambda name: grading.prepare(settings, name, best_level()))
 
 
 @pytest.fixture(scope="module")
 def reports(
-    lessons: dict[str, Course], submissions: Callable[[Course], Callable[[str, dict[str, str] | None], Job]]
-) -> dict[str, dict[str, Report]]:
+    lessons: Callable[[str], Course], submissions: Callable[[Course], Callable[[str, dict[str, str] | None], Job]]
+) -> Callable[[str], dict[str, Report]]:
     """The reports of each lesson's class, by student."""
-    done = {name: executors.local(honest(course, submissions(course)), course, 2) for name, course in lessons.items()}
-    return {name: {one.report.student: one.report for one in graded} for name, graded in done.items()}
+
+    def graded(name: str) -> dict[str, Report]:
+        course = lessons(name)
+        done = executors.local(honest(course, submissions(course)), course, 2)
+        return {one.report.student: one.report for one in done}
+
+    return functools.cache(graded)
 
 
 @pytest.fixture(scope="module")
@@ -84,25 +90,27 @@ def exercise_of(report: Report, identity: str) -> ExerciseResult:
 
 
 @pytest.mark.parametrize("name", POINTS)
-def test_unchanged_earns_nothing(name: str, reports: dict[str, dict[str, Report]]) -> None:
+def test_unchanged_earns_nothing(name: str, reports: Callable[[str], dict[str, Report]]) -> None:
     """What was handed out, handed in again, earns nothing and is flagged as not attempted."""
-    report = reports[name]["unchanged"]
+    report = reports(name)["unchanged"]
     assert (report.status, report.score, report.max_score) == (Status.graded, 0, sum(POINTS[name]))
     assert "not_attempted" in [flag.name for flag in report.flags]
 
 
 @pytest.mark.parametrize("name", POINTS)
-def test_the_author_earns_everything(name: str, reports: dict[str, dict[str, Report]]) -> None:
+def test_the_author_earns_everything(name: str, reports: Callable[[str], dict[str, Report]]) -> None:
     """The author's own answers earn all that a machine judges, and the one flag is that a person is to read the rest."""
-    report = reports[name]["author"]
+    report = reports(name)["author"]
     assert (report.status, report.score, report.max_score) == (Status.graded, POINTS[name][0], sum(POINTS[name]))
     assert [flag.name for flag in report.flags] == ["awaits_marking"]
 
 
 @pytest.mark.parametrize(("name", "known"), KNOWN, ids=NAMES)
-def test_a_known_answer_earns_its_points(name: str, known: KnownAnswer, reports: dict[str, dict[str, Report]]) -> None:
+def test_a_known_answer_earns_its_points(
+    name: str, known: KnownAnswer, reports: Callable[[str], dict[str, Report]]
+) -> None:
     """A known answer earns, check by check, the points that were worked out by hand."""
-    checks = exercise_of(reports[name][student_of(name, known)], known.exercise).checks
+    checks = exercise_of(reports(name)[student_of(name, known)], known.exercise).checks
     earned = {one.title: one.earned for one in checks if one.points}
     assert earned == known.points
     assert all((one.outcome is Outcome.passed) == (one.earned == one.points) for one in checks if one.points)
@@ -112,18 +120,20 @@ HINTED = [(pair, label) for pair, label in zip(KNOWN, NAMES, strict=True) if pai
 
 
 @pytest.mark.parametrize(("name", "known"), [pair for pair, _ in HINTED], ids=[label for _, label in HINTED])
-def test_a_known_misconception_is_named(name: str, known: KnownAnswer, reports: dict[str, dict[str, Report]]) -> None:
+def test_a_known_misconception_is_named(
+    name: str, known: KnownAnswer, reports: Callable[[str], dict[str, Report]]
+) -> None:
     """Where a wrong value has an explanation, the student reads it: in the line for scripts and on the page."""
-    report = reports[name][student_of(name, known)]
+    report = reports(name)[student_of(name, known)]
     [line] = [one for one in summary(report)["exercises"] if one["id"] == known.exercise]
     assert any(known.hint in (check["hint"] or "") for check in line["checks"])
     assert known.hint in html.unescape(feedback.render(report))
 
 
 @pytest.mark.parametrize(("name", "known"), KNOWN, ids=NAMES)
-def test_quality_means_points(name: str, known: KnownAnswer, lessons: dict[str, Course]) -> None:
+def test_quality_means_points(name: str, known: KnownAnswer, lessons: Callable[[str], Course]) -> None:
     """The files keep to their own words: right is all points, wrong at most one and not all, partly between."""
-    cells = [cell for cells in lessons[name].assignment.notebooks.values() for cell in cells]
+    cells = [cell for cells in lessons(name).assignment.notebooks.values() for cell in cells]
     most = next(cell.points for cell in cells if cell.id == known.exercise)
     total = sum(known.points.values(), Decimal(0))
     said = "right" if total == most else "wrong" if total <= 1 else "partly"
@@ -131,11 +141,11 @@ def test_quality_means_points(name: str, known: KnownAnswer, lessons: dict[str, 
 
 
 @pytest.mark.parametrize("name", POINTS)
-def test_every_exercise_has_enough_known_answers(name: str, lessons: dict[str, Course]) -> None:
+def test_every_exercise_has_enough_known_answers(name: str, lessons: Callable[[str], Course]) -> None:
     """Each exercise has a right answer that is not the author's and six that are not right; a checkpoint has four of those."""
-    own = {text.strip() for text in reference_answers(lessons[name].assignment).values()}
+    own = {text.strip() for text in reference_answers(lessons(name).assignment).values()}
     known = known_answers(FOLDER / name)
-    for cells in lessons[name].assignment.notebooks.values():
+    for cells in lessons(name).assignment.notebooks.values():
         for cell in (cell for cell in cells if cell.points and cell.role.value == "test"):
             answers = [one for one in known if one.exercise == cell.id]
             right = [one for one in answers if one.quality == "right"]
