@@ -4,7 +4,7 @@
 #   make demo          a simulated class, graded
 #   make test          the tests
 #   make hub           what deploy/jupyterhub/ runs: JupyterHub and its proxy, see docs/jupyterhub.md
-#   make test-system   the tests that need Chromium and, as root, accounts: pages, JupyterLab, formgrader, a hub, a cluster
+#   make test-system   the tests that need Chromium and, as root, accounts: pages, JupyterLab, formgrader, a hub, a cluster; and long walks
 #   make attack        the attack corpus and a table of what succeeded; `make attack NBGRADER=1` runs nbgrader too: docs/attacks.md
 #   make fuzz          coverage-guided fuzzing of what reads a candidate's bytes, five minutes; `make fuzz TARGET=programs SECONDS=36000`
 #   make test-newest   the tests with the newest JAX, also on Python 3.13 where there is one
@@ -18,7 +18,7 @@
 
 PYTHON ?= python3
 INTERPRETER = $(PYTHON)
-PYTEST_FLAGS ?= -n 3 --dist loadfile --no-loadscope-reorder
+PYTEST_FLAGS ?= -n 2 --dist loadfile --no-loadscope-reorder
 # What speaks to JAX itself; then all that depends on it. The rest is the same code on the same libraries.
 JAX_TESTS ?= $(addprefix tests/,exam/test_transforms.py exam/test_honest.py exam/test_views.py exam/test_wire.py exam/test_bounded.py \
   results/test_jaxerrors.py test_checks.py test_compare.py)
@@ -66,7 +66,7 @@ hub: setup
 	@.venv/bin/npm ci --prefix deploy/jupyterhub --ignore-scripts --silent
 
 test-system: hub
-	.venv/bin/python -m pytest -m system
+	.venv/bin/python -m pytest $(PYTEST_FLAGS) -m system
 
 fuzz: setup
 	@$(call pip,.venv,install -qq --no-build-isolation --editable '.[fuzz]')

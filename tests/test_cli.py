@@ -513,6 +513,7 @@ def test_grading_refuses_walls_that_cannot_be_had(course: Path) -> None:
     assert "grading refuses to run" in doctor.stdout
 
 
+@pytest.mark.system
 def test_the_demo_goes_on_without_namespaces_and_says_so(tmp_path: Path) -> None:
     """The demo's class is our own: it runs with the walls that there are, names them, and its scores are the known ones."""
     for name in ("source/performance-02", "tests/answers/performance-02"):

@@ -61,18 +61,21 @@ def cells_of(outcome: Outcome, name: str) -> list[dict]:
     return json.loads(outcome.notebooks[name])["cells"]
 
 
+@pytest.mark.system
 def test_nbgrader_gives_honest_work_its_points(nbgraders: theirs.Found) -> None:
     """In nbgrader the right answers earn all points and the wrong ones none, so what an attack earns there is forged."""
     assert nbgraders.scores[bait.VICTIM] == POINTS | {"why": 0}, nbgraders.ended
     assert nbgraders.scores["wrong"] == dict.fromkeys(POINTS, 0) | {"why": 0}
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("name", REAL)
 def test_the_attack_is_real(name: str, nbgraders: theirs.Found) -> None:
     """Under `nbgrader autograde` the attack makes points out of wrong answers."""
     assert {one for one, score in nbgraders.scores[name].items() if score > 0} - {"why"} == REAL[name]
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("name", SHOWING)
 def test_the_leak_is_real(name: str, nbgraders: theirs.Found) -> None:
     """Under `nbgrader autograde` the student's own cells show hidden tests."""

@@ -114,6 +114,7 @@ def story(world: World) -> dict[str, list[Step]]:
     return {one.guide: one.done for one in (instructor, student, assistant)}
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("guide", ["instructors", "students", "tas"])
 def test_every_command_ends_as_the_guide_says(guide: str, story: dict[str, list[Step]]) -> None:
     """Each line of each block, in order, in one shell, ends with the status that the guide tells, else 0."""
@@ -126,6 +127,7 @@ def test_every_command_ends_as_the_guide_says(guide: str, story: dict[str, list[
     ]
 
 
+@pytest.mark.system
 def test_the_students_work_comes_back_as_the_guides_say(story: dict[str, list[Step]], world: World) -> None:
     """What a student handed in through the exchange and another through a page is graded, marked, returned and exported."""
     with (world.course / "grades.csv").open(newline="") as stream:
@@ -145,6 +147,7 @@ def test_the_students_work_comes_back_as_the_guides_say(story: dict[str, list[St
     assert "divided by the number of all values" not in pages["student-01"]
 
 
+@pytest.mark.system
 def test_a_student_fetches_their_own_page_and_no_other(story: dict[str, list[Step]], world: World) -> None:
     """What comes back through the exchange is the page that the instructor has of this student."""
     fetched = [path.read_text() for path in (world.home / "laptop/ps1/feedback").rglob("*.html")]
@@ -157,6 +160,7 @@ def test_a_student_fetches_their_own_page_and_no_other(story: dict[str, list[Ste
     assert report["receipt"]["submission_sha256"] == digest[1]
 
 
+@pytest.mark.system
 def test_being_late_costs_what_the_guide_says(story: dict[str, list[Step]]) -> None:
     """The rule of the guide takes a half of all that was earned after many days, and nothing from whoever has no time of hand-in."""
     said = [one.said for one in story["instructors"] if one.command == "graders grade ps1 --json"][-1]
@@ -166,6 +170,7 @@ def test_being_late_costs_what_the_guide_says(story: dict[str, list[Step]]) -> N
     }
 
 
+@pytest.mark.system
 def test_the_gate_of_the_example_has_nothing_to_say(story: dict[str, list[Step]]) -> None:
     """The example that authors are given to copy passes the gate without a warning, and every wrong answer is noticed."""
     said = next(one.said for one in story["instructors"] if one.command == "graders gate ps1")
