@@ -18,6 +18,8 @@ from graders.records import Report
 if TYPE_CHECKING:
     from graders.results.classbook import Entry
 
+MOST_SHOWN = 20  # places that a line each is written for
+
 
 def class_of(settings: config.Settings, name: str) -> tuple[list[Report], tuple[Entry, ...]]:
     """The stored reports of an assignment, and where each student stands."""
@@ -28,9 +30,6 @@ def class_of(settings: config.Settings, name: str) -> tuple[list[Report], tuple[
     if not reports:
         raise GradersError(f"Nothing of {name!r} is graded in {settings.course}. Next step: graders grade {name}.")
     return reports, classbook.entries(settings.course, name, reports, settings.db_url)
-
-
-MOST_SHOWN = 20  # places that a line each is written for
 
 
 def overview(options: argparse.Namespace) -> int:

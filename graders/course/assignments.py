@@ -49,7 +49,7 @@ def read_assignment(course: Path, name: str, released: bool = True) -> Assignmen
         notebooks[path.stem] = _pair(path, release / path.name)
     if not notebooks:
         raise CourseError(f"{source} holds no notebook. An assignment is a folder with at least one .ipynb file.")
-    files = {p: b for p, b in read_files(release).items() if not p.endswith(".ipynb") and not made_here(p)}
+    files = _beside(release)
     answer_files = _answer_files(source, next(iter(notebooks)))
     if not released:
         files |= {path: one.released.encode() for path, one in answer_files.items()}
@@ -65,13 +65,20 @@ def read_handed_out(folder: Path) -> Assignment:
     notebooks = {path.stem: _pair(path, path) for path in sorted(folder.glob("*.ipynb"))}
     if not notebooks:
         raise CourseError(f"{folder} holds no notebook, so it is no assignment that was released.")
-    files = {p: b for p, b in read_files(folder).items() if not p.endswith(".ipynb") and not made_here(p)}
+    files = _beside(folder)
     judged = {cell.file: cell.notebook for cells in notebooks.values() for cell in cells if cell.file in files}
     texts = {path: files[path].decode(errors="replace") for path in judged if path}
     answer_files = {
         path: ReleasedCell(str(judged[path]), -1, path, Role.answer, "file", text, text) for path, text in texts.items()
     }
     return Assignment(folder.name, notebooks, files, _version(notebooks, files, answer_files), answer_files)
+
+
+def _beside(folder: Path) -> dict[str, bytes]:
+    """The files that students receive with the notebooks."""
+    return {
+        path: data for path, data in read_files(folder).items() if not path.endswith(".ipynb") and not made_here(path)
+    }
 
 
 def made_here(path: str) -> bool:

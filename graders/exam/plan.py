@@ -90,6 +90,14 @@ def seal(assignment: Assignment, submission: Submission) -> ExamPlan:
     )
 
 
+def answers(assignment: Assignment, sealed: ExamPlan) -> dict[str, str]:
+    """The text of each answer that was handed in, by its grade_id, or by its path where it is a file."""
+    found = {identity: text for one in sealed.notebooks for identity, text in one.answers.items()}
+    missing = {flag.cell for flag in sealed.flags if flag.name == "answer_missing"}
+    files = [path for path in assignment.answer_files if path in sealed.files and path not in missing]
+    return found | {path: sealed.files[path].decode(errors="replace") for path in files}
+
+
 def segments(source: str) -> tuple[Segment, ...]:
     """Split a test at its hidden regions; one segment when the parts do not stand alone as Python."""
     plain = plain_python(source)

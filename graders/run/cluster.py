@@ -77,8 +77,9 @@ class Cluster:
     def _finished(self, running: dict[Future[bytes], Job], patience_s: float | None = None) -> Iterator[Graded]:
         if not running:
             time.sleep(patience_s or 0.0)
+            return
         try:
-            done = wait(list(running), patience_s, return_when="FIRST_COMPLETED").done if running else ()
+            done = wait(list(running), patience_s, return_when="FIRST_COMPLETED").done
         except TimeoutError:
             return
         for future in done:

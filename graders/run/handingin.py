@@ -84,10 +84,7 @@ def look_at(made: Handed) -> Look:
         sealed = plan.seal(assignment, read_submission(made.files, left_out, made.student, assignment))
     except SubmissionError as error:
         return Look(len(known), flags=left_out, why=str(error))
-    texts = {identity: text for one in sealed.notebooks for identity, text in one.answers.items()}
-    texts |= {
-        path: sealed.files[path].decode(errors="replace") for path in assignment.answer_files if path in sealed.files
-    }
+    texts = plan.answers(assignment, sealed)
     open_ = {identity for identity, cell in known.items() if unchanged(cell, texts)}
     tests = [pair for name in assignment.notebooks for pair in with_answers(assignment, name)]
     checkpoints = [owned for cell, owned in tests if cell.kind is Kind.checkpoint and owned]

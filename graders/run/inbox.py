@@ -56,9 +56,8 @@ class Inbox:
             taken = collecting.take(self._settings, self._assignment, arrived, datetime.now(UTC))
             key = (one.folder, one.why)
             if taken.problem and key not in self._doubtful:
-                self._doubtful.add(
-                    key
-                )  # most of these are just being handed in: told if it is still so at the next look
+                # most of these are just being handed in: told if it is still so at the next look
+                self._doubtful.add(key)
                 continue
             if taken.problem or taken.waits:
                 self._once(f"{taken.student}: {taken.text}")

@@ -139,19 +139,12 @@ def _fitting(sealed: plan.ExamPlan, disk_bytes: int) -> plan.ExamPlan:
 
 
 def _graded(job: Job, course: Course, sealed: plan.ExamPlan, run: Run, receipt: Receipt) -> Graded:
-    answers = {identity: text for one in sealed.notebooks for identity, text in one.answers.items()}
-    missing = {flag.cell for flag in sealed.flags if flag.name == "answer_missing"}
-    answers |= {
-        path: sealed.files[path].decode(errors="replace")
-        for path in course.assignment.answer_files
-        if path in sealed.files and path not in missing
-    }
     report = assemble_report(
         course.assignment,
         course.reference,
         run,
         student=job.student,
-        answers=answers,
+        answers=plan.answers(course.assignment, sealed),
         flags=(*sealed.flags, *job.notes, *_time_flags(job), *_IN_KERNEL[: not course.conditions.sealed]),
         submitted=job.submitted,
         receipt=receipt,

@@ -9,6 +9,7 @@ import json
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from graders.config import Settings
 from graders.course.assignments import read_assignment
@@ -42,7 +43,7 @@ class Affected(Record):
 def affected(settings: Settings, name: str) -> Affected | None:
     """Whom it would concern to release `name` as its source is now; None when nobody, or when that source was released last."""
     handed_in = tuple(grading.students(settings.course, name))
-    before = next((one.new for one in reversed(journal.lines(settings.course)) if _released(one, name)), {})
+    before = _last(settings.course, name)
     author = read_assignment(settings.course, name, released=False).sha256
     if not handed_in or author == before.get("source_sha256"):
         return None
@@ -50,8 +51,10 @@ def affected(settings: Settings, name: str) -> Affected | None:
     return Affected(str(before.get("assignment_sha256", "")), handed_in, graded)
 
 
-def _released(line: journal.Line, name: str) -> bool:
-    return (line.act, line.assignment) == ("release", name)
+def _last(course: Path, name: str) -> dict[str, Any]:
+    """The hashes of the version that was released last; empty when none was."""
+    released = (one.new for one in reversed(journal.lines(course)) if (one.act, one.assignment) == ("release", name))
+    return next(released, {})
 
 
 def release(settings: Settings, name: str, isolation: str | None = None, force: str | None = None) -> Released:
@@ -89,7 +92,7 @@ def release(settings: Settings, name: str, isolation: str | None = None, force: 
 
 def _note(course: Path, author: Assignment, made: Assignment) -> None:
     """Every version that students received stands in the journal."""
-    before = next((one.new for one in reversed(journal.lines(course)) if _released(one, made.name)), {})
+    before = _last(course, made.name)
     new = {"assignment_sha256": made.sha256, "source_sha256": author.sha256}
     if new != before:
         journal.note(course, "release", made.name, "", "", before, new)
