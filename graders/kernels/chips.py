@@ -98,11 +98,11 @@ def problem(found: Found) -> str:
     return held(found.holders)
 
 
-def missing(target: Target, roots: Roots = HERE) -> str:
-    """What this machine lacks for a target, and the next step; empty when it lacks nothing. Whoever has the chip will give it back."""
-    if target.platform != "tpu":
-        return ""
-    return problem(msgspec.structs.replace(look(roots), holders=()))
+def missing(target: Target, found: Found) -> str:
+    """What a machine lacks for a target, and the next step; empty when it lacks nothing. Whoever has the chip will give it back."""
+    if target.topology and not found.library:
+        return f"there is no libtpu, which compiles for {target.topology}. Next step: {INSTALL}"
+    return problem(msgspec.structs.replace(found, holders=())) if target.platform == "tpu" else ""
 
 
 def held(holders: tuple[Holder, ...]) -> str:
