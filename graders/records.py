@@ -169,6 +169,7 @@ class ExecutionRecord(Record):
     checks: int
     passed: int
     restarts: int
+    target: str = "cpu"
 
 
 class Report(Record):
