@@ -10,6 +10,7 @@ import socket
 
 from graders.errors import InfrastructureError
 from graders.exam import control
+from graders.exam.compiling import PLATFORM
 from graders.exam.plan import ExamPlan
 from graders.kernels.births import Exit, Limits, Spawn
 from graders.kernels.client import CellEnd, Kernel, Start
@@ -19,7 +20,7 @@ from graders.records import Place, Record
 
 HOOK = "graders.exam.candidate:install"
 OUTSTREAM = "graders.exam.capped.CappedOutput"
-PRELOAD = ("graders.exam.candidate", "graders.exam.examiner")
+PRELOAD = ("graders.exam.candidate", "graders.exam.examiner", "graders.exam.checker")
 _OVERRUN_S = 3.0  # how long an examiner has to answer once its candidate is gone
 _EXIT_S = 2.0  # how long after its channel broke a candidate may take to be gone; one that only hung up is ended
 _MEET_S = 60.0
@@ -42,6 +43,7 @@ class Conditions(Record):
     examiner_cache: str | None = None
     fill_caches: bool = False
     unjitted: bool = False
+    topology: str = ""
 
 
 class Answer(Record):
@@ -96,7 +98,7 @@ class Pair:
         ours, theirs = socket.socketpair()
         with ours, theirs:
             self._kernel = Kernel(self._candidate_start(theirs.fileno()), self._conditions.output_bytes, self._nursery)
-            control.send(self._line(), control.Meet(), (ours.fileno(),))
+            control.send(self._line(), control.Meet(PLATFORM if self._conditions.topology else ""), (ours.fileno(),))
         told = self._receive(_MEET_S)
         if not isinstance(told, control.Met):
             raise InfrastructureError(

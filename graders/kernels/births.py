@@ -26,6 +26,7 @@ class Spawn(Record, frozen=True):
 
     `entry` is "module:function", called as function(argument, fds) inside the walls; the module must be preloaded.
     `files` are written into the private folder, which is also the working directory; names are relative.
+    `readable` are more folders of the host that it may read, at the same place inside.
     `cpu` is the processor that it is bound to. `cache` is a compile-cache folder of the host, read-only unless `cache_writable`: for the instructor's own run only.
     """
 
@@ -38,6 +39,7 @@ class Spawn(Record, frozen=True):
     cache: str | None = None
     cache_writable: bool = False
     cpu: int | None = None
+    readable: tuple[str, ...] = ()
 
 
 class Walls(Record, frozen=True):

@@ -1,6 +1,6 @@
 """A new root directory that holds what a Python process needs and nothing else: an allow-list.
 
-Comes in: the interpreter's folders, a size, a cache folder. Goes out: this process, inside the new root.
+Comes in: the interpreter's folders, a size, a cache folder, more folders to read. Goes out: this process, inside the new root.
 Must not: bind the course, the home of the instructor, or anything that is not named here.
 The order is bubblewrap's: a tmpfs becomes the root first, the old root stands at /old, the binds are made from there,
 and /old goes last. So it does not matter that a venv may lie below the folder on which the tmpfs was mounted.
@@ -47,9 +47,9 @@ def file_limit(limits: Limits) -> int:
     return max(_LEAST_FILES, limits.disk_bytes // _BYTES_PER_FILE)
 
 
-def enter(limits: Limits, cache: str | None, cache_writable: bool) -> None:
+def enter(limits: Limits, cache: str | None, cache_writable: bool, readable: tuple[str, ...] = ()) -> None:
     """Build the root, mount /proc of the current PID namespace, pivot. Needs a mount namespace of one's own."""
-    folders = [(path, os.path.realpath(path)) for path in interpreter_folders()]
+    folders = [(path, os.path.realpath(path)) for path in (*interpreter_folders(), *readable)]
     resolved_cache = os.path.realpath(cache) if cache else None
     syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
     _pivot()

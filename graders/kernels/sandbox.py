@@ -57,7 +57,7 @@ def enter_namespaces(spawn: Spawn, privileged: bool) -> Walls:
     """Put up the `namespaces` level around this process, the first of its PID namespace."""
     syscalls.unshare(syscalls.NEWNS | syscalls.NEWNET | syscalls.NEWIPC | syscalls.NEWUTS)
     syscalls.sethostname("candidate")
-    newroot.enter(spawn.limits, spawn.cache, spawn.cache_writable)
+    newroot.enter(spawn.limits, spawn.cache, spawn.cache_writable, spawn.readable)
     if privileged:
         _become_nobody()
         syscalls.set_dumpable(1)
@@ -96,7 +96,7 @@ def enter_process_level(spawn: Spawn, private: str) -> Walls:
 
 
 def _allowed(spawn: Spawn, private: str) -> tuple[list[str], list[str]]:
-    read = [*newroot.interpreter_folders(), *newroot.system_folders(), *_READABLE]
+    read = [*newroot.interpreter_folders(), *newroot.system_folders(), *_READABLE, *spawn.readable]
     write = [private, "/dev/null"]
     if spawn.cache:
         (write if spawn.cache_writable else read).append(HELD_CACHE)
