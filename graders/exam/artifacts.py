@@ -113,27 +113,21 @@ def export_elsewhere(
     What cannot be lowered there is told, not raised: it is right all the same.
     """
     try:
-        return wire.Lowered(platform, _serialised(function, specs, platform)) if platform else None
+        return wire.Lowered(platform, export(function, specs, platform)) if platform else None
     except Exception as error:  # lowering rules of foreign code raise whatever they like
         return wire.Lowered(platform, problem=f"{type(error).__name__}: {error}"[:500])
 
 
-def export(function: Callable[..., Any], specs: Sequence[jax.ShapeDtypeStruct]) -> bytes:
-    """Serialise `function`, which takes and returns flat sequences of arrays, for arguments of these shapes and dtypes.
+def export(function: Callable[..., Any], specs: Sequence[jax.ShapeDtypeStruct], platform: str = "cpu") -> bytes:
+    """Serialise `function`, which takes and returns flat sequences of arrays, for arguments of these shapes and dtypes, to run there.
 
     A `jax.debug.print` that was left in the function is not part of the program.
     """
-    return _serialised(function, specs)
-
-
-def _serialised(
-    function: Callable[..., Any], specs: Sequence[jax.ShapeDtypeStruct], platform: str | None = None
-) -> bytes:
     compiled = jax.jit(function)
     traced = compiled.trace(*specs).jaxpr
     if any(map(_is_debugging, traced.effects)):
         compiled = jax.jit(jaxpr_as_fun(_without_debugging(traced)))
-    return bytes(jax.export.export(compiled, platforms=[platform] if platform else None)(*specs).serialize())
+    return bytes(jax.export.export(compiled, platforms=(platform,))(*specs).serialize())
 
 
 def _is_debugging(effect: Any) -> bool:

@@ -22,7 +22,7 @@ Answer = tuple[Any, bytes, wire.Lowered | None]
 def answer(ask: wire.Ask, function: Callable[..., Any], args: Sequence[Any]) -> Answer:
     """Answer `apply` with (structure of the result, arrays), and `export` with structure and serialised programs.
 
-    The last of `args` of `export` names another platform for which a program is wanted too, or is empty.
+    The last two of `args` of `export` are the platform that a program is wanted for, and another one or "".
     """
     template, told = args[1], {}
 
@@ -43,8 +43,8 @@ def answer(ask: wire.Ask, function: Callable[..., Any], args: Sequence[Any]) -> 
             composed = _COMPOSE[type(step)](composed, step)
     if ask.op == "export":
         specs = [artifacts.spec_of(aval) for aval in ask.avals]
-        data = artifacts.export(composed, specs)
-        return told["result"], data, artifacts.export_elsewhere(composed, specs, str(args[2]))
+        data = artifacts.export(composed, specs, str(args[2]))
+        return told["result"], data, artifacts.export_elsewhere(composed, specs, str(args[3]))
     arrays = composed(*args[2])
     return (told["result"], tuple(arrays)), b"", None
 

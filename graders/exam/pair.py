@@ -17,6 +17,7 @@ from graders.kernels.client import CellEnd, Kernel, Start
 from graders.kernels.nursery import Child, Nursery
 from graders.kernels.stacks import StackPipe
 from graders.records import Place, Record
+from graders.targets import CPU, Target
 
 HOOK = "graders.exam.candidate:install"
 OUTSTREAM = "graders.exam.capped.CappedOutput"
@@ -43,7 +44,7 @@ class Conditions(Record):
     examiner_cache: str | None = None
     fill_caches: bool = False
     unjitted: bool = False
-    topology: str = ""
+    target: Target = CPU
 
 
 class Answer(Record):
@@ -98,7 +99,9 @@ class Pair:
         ours, theirs = socket.socketpair()
         with ours, theirs:
             self._kernel = Kernel(self._candidate_start(theirs.fileno()), self._conditions.output_bytes, self._nursery)
-            control.send(self._line(), control.Meet(PLATFORM if self._conditions.topology else ""), (ours.fileno(),))
+            control.send(
+                self._line(), control.Meet(PLATFORM if self._conditions.target.topology else ""), (ours.fileno(),)
+            )
         told = self._receive(_MEET_S)
         if not isinstance(told, control.Met):
             raise InfrastructureError(

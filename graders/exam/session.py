@@ -32,9 +32,9 @@ def examine(plan: ExamPlan, conditions: Conditions, nursery: Nursery) -> Run:
         IsolationError: the walls that `conditions` demand cannot be had.
         InfrastructureError: a process of ours failed.
     """
-    if not conditions.topology:
+    if not conditions.target.topology:
         return _merge(_runs(plan, conditions, nursery, None))
-    with Compiling(conditions.topology, conditions.isolation, conditions.limits, nursery) as compiling:
+    with Compiling(conditions.target.topology, conditions.isolation, conditions.limits, nursery) as compiling:
         run = _merge(_runs(plan, conditions, nursery, compiling))
         compilation = compiling.finish()
     phases = run.phases_s | {"compile": compilation.wall_s}

@@ -61,7 +61,7 @@ class Program:
     def artifact(self, chain: Chain, avals: Avals) -> artifacts.Artifact:
         """The transformed function as an admitted program for arrays of these shapes and dtypes."""
         if (chain, avals) not in self._artifacts:
-            wanted = [self.number, self.template, self.peer.elsewhere]
+            wanted = [self.number, self.template, jax.default_backend(), self.peer.elsewhere]
             self.result, told = self.peer.request("export", self.target, wanted, avals=avals, chain=chain)
             self._artifacts[chain, avals] = admitted(told.artifact, avals)
             self._elsewhere[chain, avals] = told.elsewhere
