@@ -31,6 +31,7 @@ _ENVIRONMENT = {
     "TPU_MIN_LOG_LEVEL": "3",
     "TPU_STDERR_LOG_LEVEL": "3",
     "TPU_LOG_DIR": "disabled",
+    "XLA_FLAGS": "",  # ours are of the CPU's compiler, and libtpu ends the process over a flag that it does not know
     "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",  # no chip is used, so the lock on chips is not wanted
 }
 _CALLBACKS = ("callback", "multi-platform lowering", "debug_")

@@ -101,7 +101,7 @@ class Compiling:
             argument={"library": library, "topology": self._topology},
             isolation=self._isolation,
             limits=Limits(self._limits.memory_bytes + _OWN_BYTES, self._limits.disk_bytes, self._limits.processes),
-            readable=(str(tpucompiler.folder_of(library)),),
+            readable=tpucompiler.readable(library),
         )
 
     def _await_ready(self) -> None:

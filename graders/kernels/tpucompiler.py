@@ -15,6 +15,7 @@ from graders.errors import InfrastructureError
 from graders.records import Record
 
 VERSION = "0.0.52"  # what `make tpu-compiler` installs: it compiles for every JAX from 0.9.2 to 0.12
+_TOLD = ("/sys/devices/system/cpu",)  # its allocator counts processors there, and ends the process where it cannot
 _NAME = "TPU_LIBRARY_PATH"
 
 
@@ -30,9 +31,9 @@ def folder() -> Path:
     return Path(f"{sys.prefix}-tpu")
 
 
-def folder_of(library: str) -> Path:
-    """The folder that a process needs to read in order to load it."""
-    return Path(os.path.realpath(library)).parent
+def readable(library: str) -> tuple[str, ...]:
+    """What a process must be able to read in order to load it."""
+    return (str(Path(library).parent), *_TOLD)
 
 
 def find() -> Library:
@@ -49,5 +50,5 @@ def find() -> Library:
             f"Compiling for a TPU needs libtpu, and {where}. Install it with: make tpu-compiler (137 MB, under Google's "
             f"terms), or: pip install --no-deps --target {folder()} libtpu=={VERSION}"
         )
-    beside = distributions(name="libtpu", path=[str(folder_of(str(path)).parent)])
+    beside = distributions(name="libtpu", path=[str(path.parent.parent)])
     return Library(str(path), next((one.version for one in beside), "unknown"))
