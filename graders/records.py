@@ -183,12 +183,16 @@ class CompiledProgram(Record):
 
 
 class Compilation(Record):
-    """What was compiled in one examination, for which topology and by which compiler; `wall_s` is apart from the run's.
+    """What was compiled in one examination, for which topology and by which compiler; `wall_s` is what it added to the run.
 
+    One `chip` of it does `peak` FLOP per second at most and moves `bandwidth` bytes per second.
     `left_out` counts programs beyond the most that are compiled. `problem` is a sentence where no compiler was to be had.
     """
 
     topology: str
+    chip: str
+    peak: float
+    bandwidth: float
     compiler: str
     wall_s: float
     programs: tuple[CompiledProgram, ...] = ()

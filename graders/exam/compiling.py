@@ -13,7 +13,7 @@ from types import TracebackType
 
 from graders.errors import GradersError, InfrastructureError
 from graders.exam import control
-from graders.exam.wire import Aval
+from graders.exam.topologies import chip_of
 from graders.kernels import tpucompiler
 from graders.kernels.births import Exit, Limits, Spawn
 from graders.kernels.nursery import Child, Nursery
@@ -31,10 +31,11 @@ class Compiling:
 
     def __init__(self, topology: str, isolation: str, limits: Limits, nursery: Nursery) -> None:
         self._topology = topology
+        self._chip = chip_of(topology)
         self._isolation = isolation
         self._limits = limits
         self._nursery = nursery
-        self._wanted: dict[tuple[object, ...], tuple[str, control.Exported]] = {}
+        self._wanted: dict[tuple[object, object], tuple[str, control.Exported]] = {}
         self._checker: Child | None = None
         self._line: socket.socket | None = None
         self._compiler = ""
@@ -42,11 +43,13 @@ class Compiling:
         self.cpu_s = 0.0
 
     def add(self, test: str, programs: Sequence[control.Exported]) -> None:
-        """Take what a test noted; with the first program the checker starts, and gets ready while tests go on."""
+        """Take what a test noted: each function once for each transformation, with shapes that students see if there are such.
+
+        With the first program the checker starts, and gets ready while tests go on.
+        """
         for one in programs:
-            key = (one.function or one.lowered.program, one.transformed, one.avals)
-            _, known = self._wanted.get(key, (test, one))
-            if known.shown < one.shown or key not in self._wanted:
+            key = (one.function or one.lowered.program, one.transformed)
+            if key not in self._wanted or (one.shown and not self._wanted[key][1].shown):
                 self._wanted[key] = (test, one)
         if programs and self._checker is None and self._problem is None:
             self._start()
@@ -59,8 +62,17 @@ class Compiling:
             self._await_ready()
         made = [self._made(test, one, start + COMPILE_S) for test, one in chosen[:MOST]]
         self.end()
-        left_out, wall_s = len(chosen[MOST:]), round(time.monotonic() - start, 3)
-        return Compilation(self._topology, self._compiler, wall_s, tuple(made), left_out, self._problem)
+        return Compilation(
+            topology=self._topology,
+            chip=self._chip.name,
+            peak=self._chip.peak,
+            bandwidth=self._chip.bandwidth,
+            compiler=self._compiler,
+            wall_s=round(time.monotonic() - start, 3),
+            programs=tuple(made),
+            left_out=len(chosen[MOST:]),
+            problem=self._problem,
+        )
 
     def end(self) -> None:
         """End the checker, if there is one. May be called twice."""
@@ -114,9 +126,8 @@ class Compiling:
 
     def _made(self, test: str, one: control.Exported, deadline: float) -> CompiledProgram:
         found = self._compiled(one, deadline)
-        arguments = tuple(map(_shown, one.avals))
         return CompiledProgram(
-            test, one.function, arguments, one.transformed, one.shown, found.outcome, found.reason, found.figures
+            test, one.function, one.arguments, one.transformed, one.shown, found.outcome, found.reason, found.figures
         )
 
     def _compiled(self, one: control.Exported, deadline: float) -> control.Compiled:
@@ -155,7 +166,3 @@ class Compiling:
 
 def _lost(why: str) -> control.Compiled:
     return control.Compiled(CompileOutcome.lost, (_LOST + why)[:2000])
-
-
-def _shown(aval: Aval) -> str:
-    return f"{aval.dtype}[{', '.join(map(str, aval.shape))}]"

@@ -43,11 +43,12 @@ class Examine(Record, tag="examine"):
 class Exported(Record):
     """One program of a student for another platform. `function` is its name in the test, "" where it has none there.
 
-    `transformed` are the transformations that it went through, first to last. `shown` is whether the part of the test that students
-    see had it made, so that its shapes are no secret.
+    `arguments` are the avals in words. `transformed` are the transformations that it went through, first to last. `shown` is whether the
+    part of the test that students see uses it, so that its shapes are no secret.
     """
 
     function: str
+    arguments: tuple[str, ...]
     transformed: tuple[str, ...]
     avals: tuple[wire.Aval, ...]
     lowered: wire.Lowered

@@ -125,8 +125,8 @@ class Examiner:
             try:
                 self._prepare(told)
                 for segment in told.segments:
-                    self._notes.shown = not segment.hidden
-                    value, failed = self._run(told.id, segment)
+                    with self._notes.part(hidden=segment.hidden):
+                        value, failed = self._run(told.id, segment)
                     problem = problem or failed
                     if failed is not None and segment.hidden:
                         break
