@@ -18,6 +18,7 @@ from graders.kernels import tpucompiler
 from graders.kernels.births import Exit, Limits, Spawn
 from graders.kernels.nursery import Child, Nursery
 from graders.records import Compilation, CompiledProgram, CompileOutcome
+from graders.targets import TPU_ENVIRONMENT
 
 PLATFORM = "tpu"
 MOST = 8  # programs of one submission
@@ -110,9 +111,10 @@ class Compiling:
     def _spawn(self, library: str) -> Spawn:
         return Spawn(
             entry="graders.exam.checker:main",
-            argument={"library": library, "topology": self._topology},
+            argument={"topology": self._topology},
             isolation=self._isolation,
             limits=Limits(self._limits.memory_bytes + _OWN_BYTES, self._limits.disk_bytes, self._limits.processes),
+            environment=TPU_ENVIRONMENT | {"TPU_ACCELERATOR_TYPE": self._chip.accelerator, "TPU_LIBRARY_PATH": library},
             readable=tpucompiler.readable(library),
         )
 

@@ -12,6 +12,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 from graders.errors import InfrastructureError
+from graders.kernels import chips
 from graders.records import Record
 
 VERSION = "0.0.52"  # what `make tpu-compiler` installs: it compiles for every JAX from 0.9.2 to 0.12
@@ -43,7 +44,7 @@ def find() -> Library:
         InfrastructureError: there is none; the text says how to get it.
     """
     named = os.environ.get(_NAME)
-    path = Path(named).absolute() if named else folder() / "libtpu" / "libtpu.so"
+    path = Path(named or chips.library() or folder()).absolute()
     if not path.is_file():
         where = f"{_NAME} names {path}, and there is no such file" if named else f"there is none in {folder()}"
         raise InfrastructureError(
