@@ -21,6 +21,7 @@ from graders.records import Compilation, CompiledProgram, CompileOutcome
 from graders.targets import TPU_ENVIRONMENT
 
 PLATFORM = "tpu"
+ENTRY = "graders.exam.checker:main"
 MOST = 8  # programs of one submission
 START_S, COMPILE_S = 30.0, 20.0  # for a checker to be ready, and for all programs of a submission
 _OWN_BYTES = 512 * 2**20  # resident, of the compiler itself
@@ -110,7 +111,7 @@ class Compiling:
 
     def _spawn(self, library: str) -> Spawn:
         return Spawn(
-            entry="graders.exam.checker:main",
+            entry=ENTRY,
             argument={"topology": self._topology},
             isolation=self._isolation,
             limits=Limits(self._limits.memory_bytes + _OWN_BYTES, self._limits.disk_bytes, self._limits.processes),

@@ -17,6 +17,10 @@ class Chip(Record, frozen=True):
     bandwidth: float
     accelerator: str
 
+    def bound(self, intensity: float) -> float:
+        """The roofline of the lesson performance-02, P <= min(P_peak, B * I): FLOP per second for FLOP per byte."""
+        return min(self.peak, self.bandwidth * intensity)
+
 
 # Peak compute and HBM bandwidth per chip: docs.cloud.google.com/tpu/docs/v5e and /v6e, the tables "System architecture".
 CHIPS = {

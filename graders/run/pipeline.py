@@ -19,6 +19,7 @@ from graders.errors import InfrastructureError, SubmissionError
 from graders.exam import plan
 from graders.exam.pair import PRELOAD, Conditions
 from graders.exam.session import examine
+from graders.exam.topologies import chip_of
 from graders.kernels.nursery import PRELOAD as KERNEL_PRELOAD
 from graders.kernels.nursery import Limits, Nursery, Zygote
 from graders.records import Flag, Receipt, Record, Report, to_json
@@ -74,9 +75,11 @@ def conditions_of(settings: Settings, assignment: str, isolation: str | None = N
     """The conditions that the settings ask for on a target; `isolation` instead of theirs is for the demo alone.
 
     Raises:
-        SettingsError: there is no such target.
+        SettingsError: there is no such target, or its topology is of no chip that is known.
     """
     where = settings.target(target)
+    if where.topology:
+        chip_of(where.topology)
     settings = msgspec.structs.replace(settings.of(assignment), **where.limits)
     limits = Limits(settings.memory_bytes, settings.disk_bytes, settings.processes)
     return Conditions(
