@@ -148,7 +148,10 @@ def _add_review(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 
 
 def _add_machine(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    commands.add_parser("doctor", help="try each forbidden thing from inside and say which wall holds")
+    doctor = commands.add_parser("doctor", help="try each forbidden thing from inside and say which wall holds")
+    doctor.add_argument(
+        "--target", metavar="NAME", help="instead say what this machine has of that target, in milliseconds"
+    )
     verify = commands.add_parser("verify", help="check a report against its signature, or an execution record")
     verify.add_argument("file", type=Path, metavar="FILE")
     bench = commands.add_parser("bench", help="cost per submission, beside nbgrader autograde in the same run")

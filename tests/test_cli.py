@@ -283,6 +283,7 @@ def test_calm_results_end_with_zero_and_a_table(course: Path, said: Said) -> Non
         (["grade", "ps2"], ["release/ps2", "has not been released", "graders release ps2"]),
         (["grade", "ps3"], ["no assignment 'ps3'", "source", "ps1, ps2"]),
         (["release", "ps3"], ["no assignment 'ps3'", "source", "ps1, ps2"]),
+        (["grade", "ps1", "--target", "tpuu"], ["course_config.py", "no target tpuu", "Did you mean tpu?"]),
         (["grade", "ps1", "--student", "student-99"], ["'student-99'", "'ps1'", "submitted", "student-01"]),
         (["grade", "ps1", "--student", "student-*"], ["'student-*'", "'ps1'", "submitted", "student-01, student-02"]),
         (["record", "ps2"], ["release/ps2", "has not been released", "graders release ps2"]),
@@ -460,6 +461,19 @@ def test_doctor_says_what_holds(course: Path, said: Said) -> None:
     assert status == (0 if enough and "OPEN" not in out else 1)
     assert ("grading runs" if enough else "grading refuses to run") in out
     assert f"demands 'namespaces'; the best level here is '{best_level()}'" in out
+
+
+@pytest.mark.parametrize("target", ["cpu", "tpu", "tpu-export", "tpu-compile"])
+def test_doctor_says_whether_a_target_can_be_had(course: Path, said: Said, target: str) -> None:
+    """Status 0 if it can; else 1 and the next step, and then a target with a chip is refused at once, before anybody is graded."""
+    status, out, _ = said(course, "doctor", "--target", target)
+    assert f"Target {target!r} " in out
+    assert (status == 0) == ("can be had here." in out)
+    assert (status == 1) == ("Next step: " in out)
+    if "cannot be had here" in out and target != "tpu-compile":
+        status, out, err = said(course, "grade", "ps1", "--target", target)
+        assert (status, out) == (2, "")
+        assert f"graders grade: Target {target!r} cannot be had here: " in err
 
 
 def test_tests_in_the_kernel_are_said_to_be(course: Path, said: Said) -> None:

@@ -7,20 +7,28 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 
 from rich.table import Table
 
 from graders import config
 from graders.commands.grading import grade_class
 from graders.commands.terminal import err, out, print_reports
+from graders.targets import BUILT_IN, Target, chosen
 
 
 def doctor(options: argparse.Namespace) -> int:
-    """Try each forbidden thing at each level; 1 when a wall is open or the demanded level cannot be had."""
+    """Try each forbidden thing at each level; 1 when a wall is open or the demanded level cannot be had.
+
+    With a target: what this machine has of it, without starting anything; 1 when something is missing.
+    """
     from graders.kernels.nursery import LEVELS, best_level
     from graders.kernels.probes import doctor
 
-    wanted = config.load(options.course).isolation if (options.course / "course_config.py").is_file() else "namespaces"
+    settings = config.load(options.course) if (options.course / "course_config.py").is_file() else None
+    if options.target:
+        return _doctor_of(chosen(options.target, settings.targets if settings else BUILT_IN, "--target"))
+    wanted = settings.isolation if settings else "namespaces"
     best = best_level()
     failed = 0
     for level in reversed(LEVELS):
@@ -36,6 +44,27 @@ def doctor(options: argparse.Namespace) -> int:
     verdict = "grading runs" if enough else "grading refuses to run"
     out.print(f"course_config.py demands {wanted!r}; the best level here is {best!r}: {verdict}.")
     return 0 if enough and not failed else 1
+
+
+def _doctor_of(target: Target) -> int:
+    from graders.kernels import chips
+
+    found = chips.look()
+    rows: dict[str, Sequence[str]] = {"libtpu": [found.library]} if target.holder or target.topology else {}
+    if target.holder:
+        rows = {
+            "chips on the PCI bus": found.chips,
+            "device nodes": found.nodes,
+            "closed to candidates": found.closed,
+        } | rows
+        rows["in use by"] = [f"process {one.pid} ({one.name}): {one.what}" for one in found.holders]
+    for what, told in rows.items():
+        out.print(f"{what + ':':<22}{', '.join(told) or 'none'}", markup=False)
+    lacks = chips.missing(target, found)
+    busy = chips.held(found.holders) if target.holder and not lacks else ""
+    verdict = f"cannot be had here: {lacks}." if lacks else f"waits: {busy}." if busy else "can be had here."
+    out.print(f"Target {target.name!r} {verdict}", markup=False)
+    return int(bool(lacks or busy))
 
 
 def bench(options: argparse.Namespace) -> int:
