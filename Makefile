@@ -4,6 +4,7 @@
 #   make demo          a simulated class, graded
 #   make test          the tests
 #   make hub           what deploy/jupyterhub/ runs: JupyterHub and its proxy, see docs/jupyterhub.md
+#   make tpu-compiler  Google's libtpu beside .venv, for --target tpu-compile and tpu: docs/tpu.md
 #   make test-system   the tests that need Chromium and, as root, accounts: pages, JupyterLab, formgrader, a hub, a cluster; and long walks
 #   make attack        the attack corpus and a table of what succeeded; `make attack NBGRADER=1` runs nbgrader too: docs/attacks.md
 #   make fuzz          coverage-guided fuzzing of what reads a candidate's bytes, five minutes; `make fuzz TARGET=programs SECONDS=36000`
@@ -47,7 +48,7 @@ compile = $(1)/bin/python -I -W ignore -m compileall -q -j 0 $(2) || :
 # Debian's Python may lack ensurepip: its own pip then installs into the environment from outside.
 pip = if [ -e $(1)/bin/pip ]; then $(1)/bin/python -I -m pip $(2); else "$(INTERPRETER)" -m pip --python $(1)/bin/python $(2); fi
 
-.PHONY: setup demo test test-long test-newest newest lab lint lock clean hub test-system attack fuzz
+.PHONY: setup demo test test-long test-newest newest lab lint lock clean hub test-system attack fuzz tpu-compiler
 
 setup: .venv/.ready
 	@$(call compile,.venv,graders)
@@ -65,7 +66,14 @@ hub: setup
 	@$(call pip,.venv,install -qq --no-build-isolation --constraint requirements.lock --editable '.[hub]')
 	@.venv/bin/npm ci --prefix deploy/jupyterhub --ignore-scripts --silent
 
-test-system: hub
+# Beside .venv and not in it, since a candidate may read all of .venv. The version stands in graders/kernels/tpucompiler.py.
+tpu-compiler: setup
+	@version=$$(sed -n 's/^VERSION = "\(.*\)".*/\1/p' graders/kernels/tpucompiler.py); \
+	[ -d ".venv-tpu/libtpu-$$version.dist-info" ] || { \
+	  echo "Installing libtpu $$version into .venv-tpu: 137 MB. It is Google's, under the terms of Google Cloud Platform: .venv-tpu/libtpu/LICENSE"; \
+	  rm -rf .venv-tpu; $(call pip,.venv,install -qq --no-deps --no-compile --target .venv-tpu "libtpu==$$version"); }
+
+test-system: hub tpu-compiler
 	.venv/bin/python -m pytest $(PYTEST_FLAGS) -m system
 
 fuzz: setup
@@ -101,7 +109,7 @@ lock:
 	done
 
 clean:
-	rm -rf deploy/jupyterhub/node_modules .venv .venv-newest .venv-newest-3.13 .venv-lock .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf deploy/jupyterhub/node_modules .venv .venv-tpu .venv-newest .venv-newest-3.13 .venv-lock .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find graders tests -name __pycache__ -type d -exec rm -rf {} +
 
 .venv/.installed: requirements.lock

@@ -9,7 +9,7 @@ from __future__ import annotations
 from decimal import Decimal
 from enum import Enum
 
-from graders.records import Flag, Outcome, Place, Record
+from graders.records import Compilation, Flag, Outcome, Place, Record
 
 
 def name_of(position: int) -> str:
@@ -104,3 +104,4 @@ class Run(Record):
     cpu_s: float = 0.0
     restarts: int = 0
     peak_bytes: int = 0
+    compilation: Compilation | None = None

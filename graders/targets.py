@@ -21,7 +21,7 @@ from graders.errors import SettingsError
 from graders.records import Record
 
 CANDIDATE, EXAMINER, NOBODY = "candidate", "examiner", ""
-_TPU = {
+TPU_ENVIRONMENT = {
     "TPU_SKIP_MDS_QUERY": "1",  # there is no network inside: without this libtpu asks the metadata server for ten minutes
     "TPU_ACCELERATOR_TYPE": "v5litepod-1",
     "TPU_WORKER_HOSTNAMES": "localhost",
@@ -72,7 +72,7 @@ _CHIP = Target(
     CANDIDATE,
     "tpu",
     device_count=1,
-    environment=_TPU,
+    environment=TPU_ENVIRONMENT,
     devices=_NODES,
     readable=_TOLD,
     limits={"memory_bytes": 8 * 2**30, "processes": 512, "cell_timeout_s": 120, "submission_timeout_s": 900},

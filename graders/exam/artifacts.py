@@ -31,6 +31,12 @@ _CUSTOM_CALLS = re.compile(
     r"lapack_[a-z0-9]+_ffi|dynamic_ducc_fft|ducc_fft|mhlo\.topk|Sharding|annotate_device_placement"
 )
 
+# What jax.numpy lowers to for a TPU; the compiler there knows these, and nothing of them is run.
+_TPU_CALLS = re.compile(
+    r"Qr|LuDecomposition|Eigh|ProductOfElementaryHouseholderReflectors|ApproxTopK|mhlo\.topk|TopK|PadToStatic|SliceToDynamic"
+    r"|Sharding|annotate_device_placement"
+)
+
 _WAITING = {"infeed", "outfeed", "send", "recv"}  # operations that wait for somebody outside the program
 
 
@@ -68,11 +74,25 @@ def admit(data: bytes, avals: Sequence[wire.Aval]) -> Artifact:
     Raises:
         WireError: it is too large, malformed, made for other arguments, or calls what is not on the list.
     """
+    exported, counts = read(data, avals, _CUSTOM_CALLS)
+    return Artifact(exported.call, jax.jit(exported.call), tuple(exported.out_avals), counts)
+
+
+def admit_for_tpu(data: bytes, avals: Sequence[wire.Aval]) -> tuple[jax.export.Exported, dict[str, int]]:
+    """As `admit`, for a program that will be compiled for a TPU and not run. Returns it with its operation counts."""
+    exported, counts = read(data, avals, _TPU_CALLS)
+    if exported.platforms != ("tpu",):
+        raise WireError("a program that is not made for a TPU")
+    return exported, counts
+
+
+def read(data: bytes, avals: Sequence[wire.Aval], calls: re.Pattern[str]) -> tuple[jax.export.Exported, dict[str, int]]:
+    """A serialised program and its operation counts, checked as `admit` says; `calls` are the custom calls it may make."""
     if len(data) > MAX_ARTIFACT_BYTES:
         raise WireError(f"a program of {len(data):,} bytes (at most {MAX_ARTIFACT_BYTES:,})")
     try:
         exported = jax.export.deserialize(bytearray(data))
-        counts = _inspect(exported)
+        counts = _inspect(exported, calls)
     except WireError:
         raise
     except Exception as error:  # parsers of foreign bytes raise whatever they like
@@ -82,7 +102,20 @@ def admit(data: bytes, avals: Sequence[wire.Aval]) -> Artifact:
         raise WireError("a program made for other arguments than those asked for")
     if exported.nr_devices != 1 or exported.ordered_effects or exported.unordered_effects:
         raise WireError("a program with side effects or for several devices")
-    return Artifact(exported.call, jax.jit(exported.call), tuple(exported.out_avals), dict(counts))
+    return exported, dict(counts)
+
+
+def export_elsewhere(
+    function: Callable[..., Any], specs: Sequence[jax.ShapeDtypeStruct], platform: str
+) -> wire.Lowered | None:
+    """As `export`, for a platform that is not here, or None where none is named; the function is not traced again.
+
+    What cannot be lowered there is told, not raised: it is right all the same.
+    """
+    try:
+        return wire.Lowered(platform, export(function, specs, platform)) if platform else None
+    except Exception as error:  # lowering rules of foreign code raise whatever they like
+        return wire.Lowered(platform, problem=f"{type(error).__name__}: {error}"[:500])
 
 
 def export(function: Callable[..., Any], specs: Sequence[jax.ShapeDtypeStruct], platform: str = "cpu") -> bytes:
@@ -130,7 +163,7 @@ def count_operations(function: Any, args: Sequence[Any]) -> dict[str, int]:
     if program is not None:
         return dict(program(function, args))
     specs = [jax.ShapeDtypeStruct(np.shape(a), jnp.asarray(a).dtype) for a in args]
-    return dict(_inspect(jax.export.export(jax.jit(function))(*specs)))
+    return dict(_inspect(jax.export.export(jax.jit(function))(*specs), _CUSTOM_CALLS))
 
 
 @functools.cache
@@ -138,7 +171,7 @@ def _context() -> Any:
     return mlir.make_ir_context()  # 5 ms each
 
 
-def _inspect(exported: jax.export.Exported) -> Counter[str]:
+def _inspect(exported: jax.export.Exported, calls: re.Pattern[str]) -> Counter[str]:
     """Count operations by name, and refuse custom calls that are not on the list."""
     counts: Counter[str] = Counter()
     called: set[str] = set()
@@ -157,7 +190,10 @@ def _inspect(exported: jax.export.Exported) -> Counter[str]:
 
         module.operation.walk(visit)
     for target in called:
-        _admit_call(target)
+        if not calls.fullmatch(target):
+            raise WireError(f"a program that calls {target[:100]!r}, which is not allowed in an examination")
+        if target.startswith("lapack_"):
+            _load_lapack()
     return counts
 
 
@@ -165,10 +201,3 @@ def _inspect(exported: jax.export.Exported) -> Counter[str]:
 def _load_lapack() -> None:
     """jaxlib finds LAPACK when jax.numpy first lowers a decomposition; a program that comes before that would crash."""
     jax.jit(jnp.linalg.cholesky).lower(jax.ShapeDtypeStruct((1, 1), jnp.float32))
-
-
-def _admit_call(target: str) -> None:
-    if not _CUSTOM_CALLS.fullmatch(target):
-        raise WireError(f"a program that calls {target[:100]!r}, which is not allowed in an examination")
-    if target.startswith("lapack_"):
-        _load_lapack()

@@ -16,9 +16,14 @@ import numpy as np
 from graders.exam import artifacts, wire
 from graders.exam.tables import Hole, fill
 
+Answer = tuple[Any, bytes, wire.Lowered | None]
 
-def answer(ask: wire.Ask, function: Callable[..., Any], args: Sequence[Any]) -> tuple[Any, bytes]:
-    """Answer `apply` with (structure of the result, arrays), and `export` with (structure, serialised program)."""
+
+def answer(ask: wire.Ask, function: Callable[..., Any], args: Sequence[Any]) -> Answer:
+    """Answer `apply` with (structure of the result, arrays), and `export` with structure and serialised programs.
+
+    The last two of `args` of `export` are the platform that a program is wanted for, and another one or "".
+    """
     template, told = args[1], {}
 
     def flat(*arrays: Any) -> tuple[Any, ...]:
@@ -37,10 +42,11 @@ def answer(ask: wire.Ask, function: Callable[..., Any], args: Sequence[Any]) -> 
         else:
             composed = _COMPOSE[type(step)](composed, step)
     if ask.op == "export":
-        data = artifacts.export(composed, [artifacts.spec_of(aval) for aval in ask.avals], str(args[2]))
-        return told["result"], data
+        specs = [artifacts.spec_of(aval) for aval in ask.avals]
+        data = artifacts.export(composed, specs, str(args[2]))
+        return told["result"], data, artifacts.export_elsewhere(composed, specs, str(args[3]))
     arrays = composed(*args[2])
-    return (told["result"], tuple(arrays)), b""
+    return (told["result"], tuple(arrays)), b"", None
 
 
 def _vmap(function: Callable[..., Any], step: wire.Vmap) -> Callable[..., Any]:

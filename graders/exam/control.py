@@ -1,4 +1,4 @@
-"""What pipeline and examiner tell each other. Both ends are ours; the records are checked all the same.
+"""What pipeline, examiner and checker tell each other. Both ends are ours; the records are checked all the same.
 
 Comes in: records. Goes out: frames on a socket. Must not: import jax, since the pipeline does not.
 """
@@ -10,13 +10,16 @@ import select
 import socket
 import struct
 import time
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from graders.errors import InfrastructureError
+from graders.exam import wire
 from graders.exam.ownership import Names
 from graders.exam.plan import Segment
-from graders.records import Record
+from graders.records import CompileOutcome, Figures, Record
 from graders.runs import TestRun
 
 _HEADER = struct.Struct("!Q")
@@ -24,7 +27,9 @@ _MAX_BYTES = 64 * 2**20
 
 
 class Meet(Record, tag="meet"):
-    """A new candidate: its channel comes along as a descriptor."""
+    """A new candidate: its channel comes along as a descriptor. Programs are wanted for the platform `elsewhere` too."""
+
+    elsewhere: str = ""
 
 
 class Examine(Record, tag="examine"):
@@ -35,12 +40,28 @@ class Examine(Record, tag="examine"):
     names: Names
 
 
+class Exported(Record):
+    """One program of a student for another platform. `function` is its name in the test, "" where it has none there.
+
+    `arguments` are the avals in words. `transformed` are the transformations that it went through, first to last. `shown` is whether the
+    part of the test that students see uses it, so that its shapes are no secret.
+    """
+
+    function: str
+    arguments: tuple[str, ...]
+    transformed: tuple[str, ...]
+    avals: tuple[wire.Aval, ...]
+    lowered: wire.Lowered
+    shown: bool
+
+
 class Judged(Record, tag="judged"):
     """What came of a test. `candidate_lost` says that the channel broke while it ran; `asked` counts questions to it."""
 
     test: TestRun
     asked: int = 0
     candidate_lost: str | None = None
+    programs: tuple[Exported, ...] = ()
 
 
 class Met(Record, tag="met"):
@@ -50,7 +71,28 @@ class Met(Record, tag="met"):
     lost: str | None = None
 
 
-Told = Meet | Examine | Judged | Met
+class Ready(Record, tag="ready"):
+    """First word of a checker: it can compile, or the `problem` that keeps it from that."""
+
+    problem: str = ""
+
+
+class Compile(Record, tag="compile"):
+    """Compile this program, made for arguments of these avals."""
+
+    program: bytes
+    avals: tuple[wire.Aval, ...]
+
+
+class Compiled(Record, tag="compiled"):
+    """What came of it."""
+
+    outcome: CompileOutcome
+    reason: Annotated[str, Meta(max_length=2_000)] = ""
+    figures: Figures | None = None
+
+
+Told = Meet | Examine | Judged | Met | Ready | Compile | Compiled
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Told)
 
@@ -63,7 +105,7 @@ def send(control: socket.socket, record: Told, fds: tuple[int, ...] = ()) -> Non
         control.sendmsg([_HEADER.pack(len(data))], ancillary)
         control.sendall(data)
     except OSError as error:
-        raise InfrastructureError(f"The examiner has gone ({error.strerror}).") from None
+        raise InfrastructureError(f"The other process has gone ({error.strerror}).") from None
 
 
 def receive(control: socket.socket, timeout_s: float | None = None) -> tuple[Told | None, list[int]]:

@@ -29,6 +29,7 @@ import numpy as np
 from graders import compare
 from graders.checks import Recorder, recording
 from graders.exam import control
+from graders.exam.exported import Notes
 from graders.exam.peer import ChannelLost, Peer, place
 from graders.exam.plan import Segment
 from graders.kernels import birth, stacks
@@ -64,7 +65,7 @@ def main(argument: dict[str, Any], fds: list[int]) -> None:
         except EOFError:
             return
         if isinstance(told, control.Meet):
-            control.send(channel, examiner.meet(socket.socket(fileno=received[0])))
+            control.send(channel, examiner.meet(socket.socket(fileno=received[0]), told.elsewhere))
         elif isinstance(told, control.Examine):
             control.send(channel, examiner.examine(told))
 
@@ -95,13 +96,15 @@ class Examiner:
         self.namespace: dict[str, Any] = {"__name__": _OWN_MODULE, "__builtins__": builtins}
         self._peer: Peer | None = None
         self._fetched: dict[str, Any] = {}
+        self._notes = Notes()
 
-    def meet(self, channel: socket.socket) -> control.Met:
+    def meet(self, channel: socket.socket, elsewhere: str = "") -> control.Met:
         """Talk to this candidate from now on; say where both processes run."""
         if self._peer is not None:
             self._peer.channel.close()
         self._peer = Peer(channel, 2, allows=grants, tell=False)
         self._peer.on_rebound = self._rebind
+        self._peer.elsewhere = elsewhere
         own: dict[str, object] = {"role": "examiner"} | place()
         try:
             told = self._peer.ask("place")
@@ -122,14 +125,15 @@ class Examiner:
             try:
                 self._prepare(told)
                 for segment in told.segments:
-                    value, failed = self._run(told.id, segment)
+                    with self._notes.part(hidden=segment.hidden):
+                        value, failed = self._run(told.id, segment)
                     problem = problem or failed
                     if failed is not None and segment.hidden:
                         break
             except ChannelLost as error:
                 lost = str(error)
         test = self._judged(told.id, recorder, problem, value, output, lost, time.perf_counter() - start)
-        return control.Judged(test, (self._peer.asked if self._peer else 0) - asked, lost)
+        return control.Judged(test, (self._peer.asked if self._peer else 0) - asked, lost, self._notes.take())
 
     def _prepare(self, told: control.Examine) -> None:
         for statement in told.names.imports:
@@ -139,6 +143,8 @@ class Examiner:
             self.namespace.pop(name, None)
         for name, value in self._fetch(told.names.candidate).items():
             self._rebind(name, value)
+        if self._peer is not None:
+            self._notes.watch(self._peer, self._fetched)
 
     def _fetch(self, names: Sequence[str]) -> dict[str, Any]:
         """The values of these names; one that cannot cross is told in the output and keeps no other from crossing."""

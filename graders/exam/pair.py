@@ -11,6 +11,7 @@ from typing import Any
 
 from graders.errors import InfrastructureError
 from graders.exam import attest, control
+from graders.exam.compiling import PLATFORM
 from graders.exam.plan import ExamPlan
 from graders.kernels import chips
 from graders.kernels.births import Exit, Limits, Spawn
@@ -22,7 +23,7 @@ from graders.targets import CANDIDATE, CPU, EXAMINER, Target
 
 HOOK = "graders.exam.candidate:install"
 OUTSTREAM = "graders.exam.capped.CappedOutput"
-PRELOAD = ("graders.exam.candidate", "graders.exam.examiner")
+PRELOAD = ("graders.exam.candidate", "graders.exam.examiner", "graders.exam.checker")
 _OVERRUN_S = 3.0  # how long an examiner has to answer once its candidate is gone
 _EXIT_S = 2.0  # how long after its channel broke a candidate may take to be gone; one that only hung up is ended
 _MEET_S = 60.0
@@ -104,7 +105,8 @@ class Pair:
         with ours, theirs:
             start = self._candidate_start(theirs.fileno())
             self._kernel = Kernel(start, self._conditions.output_bytes, self._nursery_of(CANDIDATE))
-            control.send(self._line(), control.Meet(), (ours.fileno(),))
+            meet = control.Meet(PLATFORM if self._conditions.target.topology else "")
+            control.send(self._line(), meet, (ours.fileno(),))
         told = attest.met(self._receive(_MEET_S), self._conditions.target)
         walls = {"examiner": self._examiner.walls, "candidate": self._kernel.walls}
         self.places = self.places or tuple(_place(one, walls[str(one["role"])]) for one in told.places)

@@ -20,6 +20,8 @@ from graders.exam.encode import Encoder
 from graders.exam.tables import Tables
 
 _MISSING = object()
+Chain = tuple[wire.Transform, ...]
+Avals = tuple[wire.Aval, ...]
 
 
 class ChannelLost(BaseException):
@@ -50,6 +52,8 @@ class Peer:
         self.namespace = namespace
         self.asked = 0
         self.on_rebound: Callable[[str, Any], None] = lambda name, value: None
+        self.elsewhere = ""  # another platform for which programs are wanted too
+        self.on_program: Callable[[int, Chain, Avals, wire.Lowered], None] = lambda target, chain, avals, program: None
         self._allows = allows
         self._tell = tell
         self._watched: dict[str, Any] = {}
@@ -80,8 +84,8 @@ class Peer:
         kwargs: dict[str, Any] | None = None,
         avals: Sequence[wire.Aval] = (),
         chain: Sequence[wire.Transform] = (),
-    ) -> tuple[Any, bytes]:
-        """Ask, serving what the other side asks meanwhile. Returns the value and the artifact of the answer.
+    ) -> tuple[Any, wire.Done]:
+        """Ask, serving what the other side asks meanwhile. Returns the value of the answer and the answer.
 
         Raises:
             Exception: of the nearest class that exists here, when the other side raised one.
@@ -104,7 +108,7 @@ class Peer:
             elif isinstance(message.body, wire.Raised):
                 raise values.exception_value(message.body)
             else:
-                return self._value(decoder, message.body.value), message.body.artifact
+                return self._value(decoder, message.body.value), message.body
 
     def serve_one(self) -> None:
         """Read one question and answer it. Raises `ChannelLost` when nobody asks any more."""
@@ -161,8 +165,8 @@ class Peer:
 
     def _answer(self, ask: wire.Ask, decoder: Decoder) -> None:
         try:
-            value, artifact = self._perform(ask, decoder)
-            frame = self._frame(lambda encoder: wire.Done(encoder.add(value), artifact))
+            value, artifact, elsewhere = self._perform(ask, decoder)
+            frame = self._frame(lambda encoder: wire.Done(encoder.add(value), artifact, elsewhere))
         except ChannelLost:
             raise
         except BaseException as error:  # whatever it is, the asker wants to know its class
@@ -186,7 +190,7 @@ class Peer:
         told = "".join(traceback.format_exception(error, limit=-8))[-20_000:]
         return wire.Raised(names, _utf8(text)[:20_000], _utf8(told))
 
-    def _perform(self, ask: wire.Ask, decoder: Decoder) -> tuple[Any, bytes]:
+    def _perform(self, ask: wire.Ask, decoder: Decoder) -> compose.Answer:
         args = [self._value(decoder, index) for index in ask.args]
         kwargs = {name: self._value(decoder, index) for name, index in ask.kwargs.items()}
         about_process = ask.op in ("names", "place")
@@ -198,10 +202,10 @@ class Peer:
             refused = AttributeError if ask.op == "attr" else PermissionError
             raise refused(f"{ask.op} {attribute} is not possible from here")
         if about_process:
-            return (self._names(args) if ask.op == "names" else place()), b""
+            return (self._names(args) if ask.op == "names" else place()), b"", None
         if ask.op in ("apply", "export"):
             return compose.answer(ask, target, args)
-        return views.OPERATIONS[ask.op](target, *args, **kwargs), b""
+        return views.OPERATIONS[ask.op](target, *args, **kwargs), b"", None
 
     def _names(self, names: Sequence[str]) -> dict[str, Any]:
         if self.namespace is None:

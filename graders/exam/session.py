@@ -15,6 +15,7 @@ import msgspec
 from graders.coursework import Role
 from graders.exam import bindings, control, inkernel
 from graders.exam.cells import Cells
+from graders.exam.compiling import Compiling
 from graders.exam.ownership import Names
 from graders.exam.pair import Answer, Conditions, Pair
 from graders.exam.plan import ExamPlan, NotebookPlan, Step
@@ -31,15 +32,25 @@ def examine(plan: ExamPlan, conditions: Conditions, nursery: Nursery) -> Run:
         IsolationError: the walls that `conditions` demand cannot be had.
         InfrastructureError: a process of ours failed.
     """
+    if not conditions.target.topology:
+        return _merge(_runs(plan, conditions, nursery, None))
+    with Compiling(conditions.target.topology, conditions.isolation, conditions.limits, nursery) as compiling:
+        run = _merge(_runs(plan, conditions, nursery, compiling))
+        compilation = compiling.finish()
+    phases = run.phases_s | {"compile": compilation.wall_s}
+    return msgspec.structs.replace(run, compilation=compilation, phases_s=phases, cpu_s=run.cpu_s + compiling.cpu_s)
+
+
+def _runs(plan: ExamPlan, conditions: Conditions, nursery: Nursery, compiling: Compiling | None) -> list[Run]:
     deadline = time.monotonic() + conditions.submission_timeout_s
     runs = []
     for notebook in plan.notebooks:
         pair = Pair(plan, conditions, nursery)
         try:
-            runs.append(Examination(notebook, conditions, pair, deadline).run())
+            runs.append(Examination(notebook, conditions, pair, deadline, compiling).run())
         finally:
             pair.end()
-    return _merge(runs)
+    return runs
 
 
 def _merge(runs: Iterable[Run]) -> Run:
@@ -62,10 +73,18 @@ def _merge(runs: Iterable[Run]) -> Run:
 class Examination:
     """One notebook. What a submission does to itself ends as a value in the `Run`."""
 
-    def __init__(self, notebook: NotebookPlan, conditions: Conditions, pair: Pair, deadline: float) -> None:
+    def __init__(
+        self,
+        notebook: NotebookPlan,
+        conditions: Conditions,
+        pair: Pair,
+        deadline: float,
+        compiling: Compiling | None = None,
+    ) -> None:
         self._notebook = notebook
         self._conditions = conditions
         self._pair = pair
+        self._compiling = compiling
         self._cells = Cells(notebook, conditions, pair, deadline)
         self._tests: list[TestRun] = []
         self._lost_names: set[str] = set()
@@ -109,6 +128,8 @@ class Examination:
         if answer.lost and not answer.late and answer.exit and self._cells.accuse_late(step):
             return self._test(step)
         self._lost_names -= _binds(step)
+        if self._compiling is not None:
+            self._compiling.add(identity, answer.judged.programs)
         hidden = any(one.hidden for one in step.segments)
         self._cells.after_hidden = self._cells.after_hidden or (hidden and answer.called)
         return self._test_run(answer, answer.judged.test)

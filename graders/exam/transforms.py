@@ -48,6 +48,7 @@ class Program:
         )
         self.known: dict[tuple[Chain, Avals], tuple[Any, ...]] = {}
         self._artifacts: dict[tuple[Chain, Avals], artifacts.Artifact] = {}
+        self._elsewhere: dict[tuple[Chain, Avals], wire.Lowered | None] = {}
 
     def apply(self, chain: Chain, arrays: Sequence[Any]) -> list[jax.Array]:
         """Let the other side compute the transformed function on concrete arrays."""
@@ -60,10 +61,13 @@ class Program:
     def artifact(self, chain: Chain, avals: Avals) -> artifacts.Artifact:
         """The transformed function as an admitted program for arrays of these shapes and dtypes."""
         if (chain, avals) not in self._artifacts:
-            self.result, data = self.peer.request(
-                "export", self.target, [self.number, self.template, jax.default_backend()], avals=avals, chain=chain
-            )
-            self._artifacts[chain, avals] = admitted(data, avals)
+            wanted = [self.number, self.template, jax.default_backend(), self.peer.elsewhere]
+            self.result, told = self.peer.request("export", self.target, wanted, avals=avals, chain=chain)
+            self._artifacts[chain, avals] = admitted(told.artifact, avals)
+            self._elsewhere[chain, avals] = told.elsewhere
+        elsewhere = self._elsewhere[chain, avals]
+        if elsewhere is not None:
+            self.peer.on_program(self.target, chain, avals, elsewhere)
         return self._artifacts[chain, avals]
 
     def out_avals(self, chain: Chain, avals: Avals) -> tuple[Any, ...]:

@@ -69,11 +69,23 @@ class Ask(msgspec.Struct, frozen=True, tag="ask"):
     transforms: tuple[Transform, ...] = ()
 
 
+class Lowered(msgspec.Struct, frozen=True):
+    """A serialised jax.export program for a platform that is not here, or the `problem` that kept it from being made."""
+
+    platform: Name
+    program: bytes = b""
+    problem: Annotated[str, Meta(max_length=2_000)] = ""
+
+
 class Done(msgspec.Struct, frozen=True, tag="done"):
-    """The answer; `value` is a heap index. `artifact` is a serialised jax.export program where one was asked for."""
+    """The answer; `value` is a heap index. `artifact` is a serialised jax.export program where one was asked for.
+
+    `elsewhere` is the same function's program for another platform, where one was asked for too.
+    """
 
     value: Index
     artifact: bytes = b""
+    elsewhere: Lowered | None = None
 
 
 class Raised(msgspec.Struct, frozen=True, tag="raised"):

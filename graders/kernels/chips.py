@@ -35,6 +35,7 @@ _BOARDS = {"0x004e": "v2", "0x004f": "v3"}  # two chips of one number
 _NODE = re.compile(r"/(accel|vfio/)\d+$")
 _FLOCK = "hhqqi4x"  # struct flock of 64-bit Linux
 _EVERYBODY = 0o006
+NAME = "TPU_LIBRARY_PATH"
 
 
 class Roots(Record):
@@ -117,7 +118,10 @@ INSTALL = "make tpu-compiler, or pip install 'graders[tpu]' into the environment
 
 
 def library(prefix: str = sys.prefix) -> str:
-    """Where libtpu.so is: beside the environment that grades, or installed in it; empty when it is nowhere."""
+    """Where libtpu.so is: where TPU_LIBRARY_PATH says, beside the environment that grades, or installed in it; empty when it is not there."""
+    named = os.environ.get(NAME, "")
+    if named:
+        return named if Path(named).is_file() else ""
     beside = Path(f"{prefix}-tpu", "libtpu", "libtpu.so")
     if beside.is_file():
         return str(beside)

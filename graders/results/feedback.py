@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from graders.records import ExerciseResult, Flag, Kind, Report, Shown, Status, to_json
+from graders.results.compilation import told as compiled
 from graders.results.folders import folder, replace_folder
 from graders.results.hints import student_reads
 from graders.results.marks import CHANGED, NO_MARKS, Marks, changed, marked, of, waiting
@@ -79,6 +80,8 @@ def render(
         words=WORDS,
         penalty=marks.penalty,
         persons={anchor(one): _told(one, marks) for one in results},
+        compiled=compiled(judged) if judged else {},
+        compilation=judged.receipt.compilation if judged and judged.receipt else None,
     )
 
 
@@ -101,6 +104,7 @@ def write(course: Path, report: Report, notebooks: Iterable[str] = (), marks: Ma
 def student_copy(report: Report, marks: Marks = NO_MARKS, outputs: Outputs = NO_OUTPUTS) -> dict[str, object]:
     """What stands on the page, as data."""
     report = marked(report, marks)
+    programs = compiled(report)
     told = {
         one.id: {
             "outcome": one.outcome,
@@ -109,6 +113,7 @@ def student_copy(report: Report, marks: Marks = NO_MARKS, outputs: Outputs = NO_
             "answer": one.answer,
             "showed": _shown(one, outputs),
             "comments": comments(one, marks),
+            "compiled": programs.get(one.id, []),
         }
         for one in report.exercises
     }

@@ -91,7 +91,7 @@ def grade_class(
 
 def expect_accelerator(target: Target) -> None:
     """Refuse at once what this machine cannot have, before a whole class waits for it. Raises `AcceleratorError`."""
-    told = chips.missing(target, chips.look()) if target.holder else ""
+    told = chips.missing(target, chips.look()) if target.holder or target.topology else ""
     if told:
         raise AcceleratorError(f"Target {target.name!r} cannot be had here: {told}.")
 

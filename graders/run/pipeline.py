@@ -21,6 +21,7 @@ from graders.errors import AcceleratorError, InfrastructureError, SubmissionErro
 from graders.exam import plan
 from graders.exam.pair import PRELOAD, Conditions
 from graders.exam.session import examine
+from graders.exam.topologies import chip_of
 from graders.kernels import chips
 from graders.kernels.nursery import PRELOAD as KERNEL_PRELOAD
 from graders.kernels.nursery import Limits, Nursery, Zygote
@@ -80,9 +81,11 @@ def conditions_of(settings: Settings, assignment: str, isolation: str | None = N
     """The conditions that the settings ask for on a target; `isolation` instead of theirs is for the demo alone.
 
     Raises:
-        SettingsError: there is no such target.
+        SettingsError: there is no such target, or its topology is of no chip that is known.
     """
     where = settings.target(target)
+    if where.topology:
+        chip_of(where.topology)
     settings = msgspec.structs.replace(settings.of(assignment), **where.limits)
     limits = Limits(settings.memory_bytes, settings.disk_bytes, settings.processes)
     return Conditions(
@@ -229,4 +232,5 @@ def _receipt(job: Job, course: Course, run: Run | None, seed: int, started: date
         phases_s={name: round(seconds, 3) for name, seconds in run.phases_s.items()} if run else {},
         restarts=run.restarts if run else 0,
         peak_bytes=run.peak_bytes if run else 0,
+        compilation=run.compilation if run else None,
     )

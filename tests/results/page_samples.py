@@ -14,7 +14,11 @@ from result_samples import failed, passed, performance_report
 from graders.findings import CheckFigures, ExerciseFigures, Finding, Gate, Level, Survivor
 from graders.records import (
     CheckResult,
+    Compilation,
+    CompiledProgram,
+    CompileOutcome,
     ExerciseResult,
+    Figures,
     Flag,
     Kind,
     Outcome,
@@ -74,6 +78,25 @@ def mixed() -> Report:
         Flag("older_release", "Your notebook comes from an earlier release of this assignment. Everything in it was graded."),
         Flag("awaits_marking", "Some answers are read and marked by a person, who has not done so yet."),
     ))  # fmt: skip
+
+
+def figures(**found: float) -> Figures:
+    """What a compiler says of a program of eight numbers, or of another with these figures."""
+    names = ("argument_bytes", "output_bytes", "temporary_bytes", "code_bytes")
+    counts = dict.fromkeys((*names, "choices", "conditionals", "repetitions", "loops", "fusions", "masks"), 0)
+    made = {"compile_s": 0.05, "flops": 31.0, "bytes_accessed": 1536.0, "intensity": 0.0202, "bound": 16.5e9}
+    return Figures(**{"memory_bound": True} | made | counts | found)
+
+
+def compiled() -> Report:
+    """Two exercises whose functions were compiled for a TPU, one of them with shapes that only hidden tests use."""
+    right = CompileOutcome.compiled
+    programs = (
+        CompiledProgram("masked-score-test", "masked_score", ("float32[8]", "bool[8]"), (), True, right, "", figures(masks=1)),
+        CompiledProgram("branch-repair-test", "repaired", ("float32[77]",), ("grad",), False, right, "", figures(choices=1)),
+    )  # fmt: skip
+    made = Compilation("v5e:1x1", "TPU v5e", 197e12, 819e9, "libtpu 0.0.52", 0.2, programs)
+    return replace(performance_report(), receipt=replace(RECEIPT, target="tpu-compile", compilation=made))
 
 
 def full() -> Report:
@@ -216,6 +239,7 @@ def pages() -> dict[str, str]:
     standing = replace(unreadable(), flags=(Flag("earlier_stands", "What you handed in before stays graded."),))
     return {
         "full": feedback.render(full()),
+        "compiled": feedback.render(compiled()),
         "partly": feedback.render(mixed(), outputs=outputs()),
         "marked": feedback.render(mixed(), marks=marks()),
         "unreadable": feedback.render(unreadable()),
