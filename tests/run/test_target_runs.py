@@ -46,7 +46,10 @@ def on(target: Target, test: str = "assert a == 1") -> Course:
     [answer, old] = course.assignment.notebooks["lesson"]
     cells = (answer, msgspec.structs.replace(old, source=test, released=test))
     assignment = msgspec.structs.replace(course.assignment, notebooks={"lesson": cells})
-    return Course(assignment, course.reference, msgspec.structs.replace(course.conditions, target=target))
+    limits = msgspec.structs.replace(course.conditions.limits, processes=target.limits.get("processes", 64))
+    return Course(
+        assignment, course.reference, msgspec.structs.replace(course.conditions, target=target, limits=limits)
+    )
 
 
 def graded(target: Target, nursery: Nursery, test: str = "assert a == 1", answer: str = "a = 1") -> Report:
