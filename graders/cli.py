@@ -83,6 +83,7 @@ def _add_authoring(commands: argparse._SubParsersAction[argparse.ArgumentParser]
     gate.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
     record = commands.add_parser("record", help="our own run of a released assignment, kept beside its release")
     record.add_argument("assignments", nargs="+", metavar="A")
+    record.add_argument("--target", default="cpu", metavar="NAME", help="where it runs: docs/tpu.md")
     simulate = commands.add_parser("simulate", help="a synthetic class into submitted/")
     simulate.add_argument("assignment", metavar="A")
     simulate.add_argument("--students", type=int, default=24, metavar="N")

@@ -246,6 +246,7 @@ class ExecutionRecord(Record):
     checks: int
     passed: int
     restarts: int
+    target: str = "cpu"
 
 
 class Report(Record):

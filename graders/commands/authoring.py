@@ -57,7 +57,7 @@ def record(options: argparse.Namespace) -> int:
     settings = config.load(options.course)
     for name in options.assignments:
         with err.status(f"{name}: running its solution …"):
-            path, made = recording.record(settings, name)
+            path, made = recording.record(settings, name, target=options.target)
         where = ", ".join(f"{one.role} on {one.platform} with JAX {one.jax}" for one in made.places)
         out.print(
             f"{name}: {made.passed} of {made.checks} checks passed in {made.wall_s:g} s ({where}). The record: {path}",

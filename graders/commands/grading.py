@@ -147,13 +147,15 @@ def _needs_person(course: Path, assignment: str, reports: Sequence[Report]) -> i
 
 def verify(options: argparse.Namespace) -> int:
     """Check a stored report against its signature and its submission, or an execution record against what is released."""
-    from graders.course.assignments import EXECUTION_RECORD
+    from graders.course.assignments import is_record
     from graders.results.receipts import verify
     from graders.run import recording
 
-    if options.file.name == EXECUTION_RECORD:
+    if is_record(options.file.name):
         ran = recording.verify(options.file, options.course.resolve())
-        out.print(f"{options.file}: a run of {ran.assignment} as it is released now ({ran.started}). It is not signed.")
+        out.print(
+            f"{options.file}: a run of {ran.assignment} as it is released now, on target {ran.target!r} ({ran.started}). It is not signed."
+        )
         return 0
     found = verify(options.file, options.course.resolve())
     out.print(

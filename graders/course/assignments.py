@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from graders.records import Kind
 
 # Our own run of the lesson, kept beside what students receive
 EXECUTION_RECORD = "execution-record.json"
+_RECORDS = re.compile(r"execution-record(-[a-z-]+)?\.json")
 
 
 def read_assignment(course: Path, name: str, released: bool = True) -> Assignment:
@@ -83,7 +85,17 @@ def _beside(folder: Path) -> dict[str, bytes]:
 
 def made_here(path: str) -> bool:
     """Whether a file beside the notebooks is one that this package makes; no such file is a part of the assignment."""
-    return path == EXECUTION_RECORD or path.partition("/")[0] == downloads.FOLDER
+    return is_record(path) or path.partition("/")[0] == downloads.FOLDER
+
+
+def is_record(name: str) -> bool:
+    """Whether a file is an execution record, on whatever target."""
+    return _RECORDS.fullmatch(name) is not None
+
+
+def execution_record(target: str) -> str:
+    """The name of the record of a run on a target."""
+    return EXECUTION_RECORD if target == "cpu" else f"execution-record-{target}.json"
 
 
 def _answer_files(source: Path, notebook: str) -> dict[str, ReleasedCell]:

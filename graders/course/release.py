@@ -52,6 +52,6 @@ def _refuse_names(source: Path) -> None:
     taken = [path for path in read_files(source) if made_here(path)] if source.is_dir() else []
     if taken:
         raise CourseError(
-            f"{source / taken[0]} has a name that a release makes itself: downloads/ and execution-record.json are kept "
+            f"{source / taken[0]} has a name that a release makes itself: downloads/, execution-record.json and those of other targets are kept "
             "out of what is graded. Wanted: another name. Next step: rename it, and what reads it."
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import msgspec
@@ -119,19 +120,32 @@ def grade(job: Job, course: Course, nursery: Nursery) -> Graded:
         return not_graded(job, course, str(error))
     seed = int(hashlib.sha256((job.sha256 + course.assignment.sha256).encode()).hexdigest()[:8], 16)
     conditions = msgspec.structs.replace(course.conditions, seed=seed)
-    tried, pause_s = 0, 0.0
+    try:
+        run, started = patiently(conditions, job.student, lambda one: examine(sealed, one, nursery))
+    except InfrastructureError as error:
+        return not_graded(job, course, f"The fault is ours, not yours, and it will be graded again: {error}")
+    return _graded(job, course, sealed, run, _receipt(job, course, run, seed, started))
+
+
+def patiently(conditions: Conditions, whose: str, run: Callable[[Conditions], Run]) -> tuple[Run, datetime]:
+    """What comes of `run` while the target's accelerator is ours, and when that began.
+
+    A fault of ours is tried twice again, at once; an accelerator that is not there or not free as often as the target says.
+
+    Raises:
+        InfrastructureError: the last fault.
+    """
+    tried = 0
     while True:
-        time.sleep(pause_s)
         try:
-            with lease.of(conditions.target, job.student, conditions.submission_timeout_s) as slot:
+            with lease.of(conditions.target, whose, conditions.submission_timeout_s) as slot:
                 started = datetime.now(UTC)
-                run = examine(sealed, msgspec.structs.replace(conditions, slot=slot), nursery)
-            return _graded(job, course, sealed, run, _receipt(job, course, run, seed, started))
+                return run(msgspec.structs.replace(conditions, slot=slot)), started
         except InfrastructureError as error:
             pauses = conditions.target.patience_s if isinstance(error, AcceleratorError) else _PAUSES_S
             if tried >= len(pauses):
-                return not_graded(job, course, f"The fault is ours, not yours, and it will be graded again: {error}")
-            pause_s = pauses[tried]
+                raise
+            time.sleep(pauses[tried])
             tried += 1
 
 

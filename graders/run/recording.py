@@ -1,6 +1,6 @@
 """The execution record: our own run of an assignment, kept beside its release.
 
-Comes in: settings and the name of a released assignment. Goes out: `release/A/execution-record.json`. Must not: keep anything
+Comes in: settings and the name of a released assignment. Goes out: `release/A/execution-record.json`, or that of another target. Must not: keep anything
 that the solution says, shows or computes.
 """
 
@@ -13,29 +13,33 @@ import msgspec
 
 from graders import __version__
 from graders.config import Settings
-from graders.course.assignments import EXECUTION_RECORD, read_assignment
+from graders.course.assignments import execution_record, is_record, read_assignment
 from graders.course.reference import reference_of, solve
 from graders.coursework import Assignment
 from graders.errors import VerifyError
 from graders.records import ExecutionRecord, Outcome, to_json
 from graders.results.folders import write_file
 from graders.results.receipts import environment_sha256
-from graders.run import pipeline
+from graders.run import grading, pipeline
 from graders.runs import Run
 
 
-def record(settings: Settings, name: str, isolation: str | None = None) -> tuple[Path, ExecutionRecord]:
-    """Run the solution once, with no compiled program at hand, and write down how that went.
+def record(
+    settings: Settings, name: str, isolation: str | None = None, target: str = "cpu"
+) -> tuple[Path, ExecutionRecord]:
+    """Run the solution once on a target, with no compiled program at hand, and write down how that went.
 
     Raises:
+        SettingsError: there is no such target.
+        AcceleratorError: this machine has nothing of what the target asks for, or not now.
         CourseError: the assignment is not released, or its solution does not get full marks.
         IsolationError: the walls that the course demands cannot be had.
     """
+    conditions = pipeline.conditions_of(settings, name, isolation, target)
     assignment = read_assignment(settings.course, name)
-    conditions = pipeline.conditions_of(settings, name, isolation)
-    with pipeline.new_zygote() as zygote:
-        started = datetime.now(UTC)
-        run = solve(assignment, conditions, zygote)
+    grading.expect_accelerator(conditions.target)
+    with pipeline.new_zygote(conditions.target) as zygote:
+        run, started = pipeline.patiently(conditions, "the solution", lambda one: solve(assignment, one, zygote))
         wall_s = (datetime.now(UTC) - started).total_seconds()
     reference_of(assignment, run)
     checks = [one.outcome for test in run.tests for one in test.checks]
@@ -55,8 +59,9 @@ def record(settings: Settings, name: str, isolation: str | None = None) -> tuple
         checks=len(checks),
         passed=checks.count(Outcome.passed),
         restarts=run.restarts,
+        target=target,
     )
-    path = _path(settings.course, name)
+    path = settings.course / "release" / name / execution_record(target)
     write_file(path, msgspec.json.format(to_json(made), indent=1) + b"\n")
     return path, made
 
@@ -73,10 +78,10 @@ def _seconds(assignment: Assignment, run: Run) -> dict[str, dict[str, float]]:
 
 
 def verify(path: Path, course: Path) -> ExecutionRecord:
-    """Read a record and check that it is one of the released version.
+    """Read a record and check that it is one of the released version, in which every check passed.
 
     Raises:
-        VerifyError: it cannot be read, or the assignment is another by now.
+        VerifyError: it cannot be read, the assignment is another by now, or a check did not pass.
     """
     try:
         found = msgspec.json.decode(path.read_bytes(), type=ExecutionRecord)
@@ -88,20 +93,20 @@ def verify(path: Path, course: Path) -> ExecutionRecord:
             f"{path} is of version {found.assignment_sha256[:12]} of {found.assignment}, and released is {now[:12]}. "
             f"Next step: graders record {found.assignment}."
         )
+    if found.passed < found.checks:
+        raise VerifyError(
+            f"{path} is of a run on target {found.target!r} in which {found.passed} of {found.checks} checks passed. Wanted: all. "
+            f"Next step: see what differs there with graders gate {found.assignment}, mend it, and record it again."
+        )
     return found
 
 
 def keep(before: Path | None, course: Path, assignment: Assignment) -> None:
-    """Put back the record that stood in the release before this one, if it is of the same version."""
-    kept = before / EXECUTION_RECORD if before else None
-    if kept is None or not kept.is_file():
-        return
-    try:
-        verify(kept, course)
-    except VerifyError:
-        return
-    write_file(_path(course, assignment.name), kept.read_bytes())
-
-
-def _path(course: Path, name: str) -> Path:
-    return course / "release" / name / EXECUTION_RECORD
+    """Put back the records that stood in the release before this one, if they are of the same version."""
+    for kept in sorted(before.iterdir()) if before else ():
+        if is_record(kept.name) and kept.is_file():
+            try:
+                verify(kept, course)
+            except VerifyError:
+                continue
+            write_file(course / "release" / assignment.name / kept.name, kept.read_bytes())

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import dask
+import msgspec
 import one_exercise
 import processes
 import pytest
@@ -27,6 +28,7 @@ from graders.errors import GradersError
 from graders.records import Report, Status
 from graders.run import cluster
 from graders.run.pipeline import Graded, Job
+from graders.targets import Target
 
 pytestmark = pytest.mark.system
 
@@ -142,6 +144,26 @@ def test_a_worker_that_declares_slots_runs_so_many_at_once(clusters: Callable[..
     here.add("--nthreads", "4", "--resources", f"{cluster.SLOT}=2")
     graded = [one.report for one in grade(handed_in(6), here.address)]
     assert 1 < max(at_once(graded)) <= 2
+
+
+def test_a_target_is_examined_where_it_can_be_had(clusters: Callable[..., Cluster]) -> None:
+    """A task asks for what its target asks for: one at a time where one is declared, none where none is, and no worker is told so."""
+    target = Target("stand-in", "candidate", environment={"MARK": "1"}, slots=1, resource="CHIP")
+    course = one_exercise.course()
+    course = msgspec.structs.replace(course, conditions=msgspec.structs.replace(course.conditions, target=target))
+    here = clusters()
+    here.add()
+    with (
+        pytest.raises(GradersError, match=r"declares CHIP.*--resources"),
+        cluster.Cluster(course, here.address) as workers,
+    ):
+        next(workers.grade(handed_in(1)))
+    here.add("--nthreads", "4", "--resources", "CHIP=1")
+    with cluster.Cluster(course, here.address) as workers:
+        graded = [one.report for one in workers.grade(handed_in(3))]
+    assert {one.student: one.score for one in graded} == dict(list(RIGHT.items())[:3])
+    assert {one.receipt.target for one in graded if one.receipt} == {"stand-in"}
+    assert max(at_once(graded)) == 1
 
 
 def at_once(reports: list[Report]) -> list[int]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from graders.errors import CourseError, VerifyError
 from graders.kernels.nursery import best_level
 from graders.records import ExecutionRecord
 from graders.run import recording, releasing
+from graders.targets import CPU, Target
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SECRET = "quetzal"  # stands in the solution, in what it prints and in a hidden test
@@ -109,6 +113,44 @@ def test_a_solution_that_fails_leaves_no_record(tmp_path: Path) -> None:
     with pytest.raises(CourseError, match="test same-test"):
         recording.record(settings, "ps")
     assert not (tmp_path / "release" / "ps" / EXECUTION_RECORD).exists()
+
+
+def test_a_record_of_a_target_stands_beside_the_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each target has a record of its own, which names it; neither changes the version, a release keeps both, and one without
+    full marks is refused, whoever wrote it.
+    """
+    settings = course(tmp_path)
+    releasing.release(settings, "ps")
+    before = read_assignment(tmp_path, "ps")
+    stand_in = Target("stand-in", "candidate", environment={"MARK": "1"}, device_count=1, slots=1)
+    on = msgspec.structs.replace(settings, targets={"cpu": CPU, "stand-in": stand_in})
+    made = [recording.record(on, "ps", target=name) for name in on.targets]
+    assert [path.name for path, _ in made] == [EXECUTION_RECORD, "execution-record-stand-in.json"]
+    assert [recording.verify(path, tmp_path).target for path, _ in made] == ["cpu", "stand-in"]
+    assert read_assignment(tmp_path, "ps") == before
+    shutil.copytree(tmp_path / "release" / "ps", tmp_path / "before")
+    for path, _ in made:
+        path.unlink()
+    recording.keep(tmp_path / "before", tmp_path, before)
+    assert [recording.verify(path, tmp_path) for path, _ in made] == [one for _, one in made]
+    path, one = made[1]
+    assert cli.main(["--course", str(tmp_path), "verify", str(path)]) == 0
+    assert "on target 'stand-in'" in capsys.readouterr().out
+    path.write_bytes(msgspec.json.encode(msgspec.structs.replace(one, passed=one.checks - 1)))
+    with pytest.raises(VerifyError, match="target 'stand-in' in which 2 of 3 checks passed"):
+        recording.verify(path, tmp_path)
+
+
+@pytest.mark.system
+@pytest.mark.parametrize(("solution", "status"), [(f"word = '{SECRET}'", 0), ("word = 'another'", 2)])
+def test_the_script_of_the_tpu_runner_stores_what_has_full_marks(tmp_path: Path, solution: str, status: int) -> None:
+    """On the target cpu it runs here: it leaves a record of each released assignment, and ends with the first that fails."""
+    releasing.release(course(tmp_path, solution), "ps", force="to see")
+    script = [str(REPOSITORY / "deploy" / "tpu" / "receipt"), "cpu", "kept"]
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
+    done = subprocess.run(script, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stderr
+    assert (tmp_path / "kept" / "ps" / EXECUTION_RECORD).exists() == (status == 0)
 
 
 @pytest.mark.parametrize("name", ["performance-02", "transforms-05", "transforms-audit"])
