@@ -103,7 +103,9 @@ class Compiling:
             with theirs:
                 library = tpucompiler.find()
                 self._compiler = f"libtpu {library.version}"
-                self._checker = self._nursery.spawn(self._spawn(library.path), [theirs.fileno()])
+                spawn = self._spawn(library.path)
+                # beside candidate and examiner, which share one processor: it starts while they work
+                self._checker = self._nursery.spawn(spawn, [theirs.fileno()], anywhere=True)
             self._line = line
         except GradersError as error:
             line.close()

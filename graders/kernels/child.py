@@ -114,8 +114,8 @@ class Nursery:
         poller.register(self._control, select.POLLHUP)
         return not poller.poll(0)
 
-    def spawn(self, spawn: Spawn, fds: Sequence[int] = ()) -> Child:
-        """Bear one process. `fds` arrive in its entry, in this order, as other numbers.
+    def spawn(self, spawn: Spawn, fds: Sequence[int] = (), *, anywhere: bool = False) -> Child:
+        """Bear one process. `fds` arrive in its entry, in this order, as other numbers. `anywhere`: on any processor.
 
         Raises:
             IsolationError: the walls asked for cannot be had here.
@@ -126,7 +126,7 @@ class Nursery:
         payload = os.memfd_create("spawn", os.MFD_CLOEXEC)
         try:
             with open(payload, "wb", closefd=False) as file:
-                file.write(msgspec.msgpack.encode(msgspec.structs.replace(spawn, cpu=self._cpu)))
+                file.write(msgspec.msgpack.encode(msgspec.structs.replace(spawn, cpu=None if anywhere else self._cpu)))
             os.lseek(payload, 0, os.SEEK_SET)
             socket.send_fds(self._control, [b"b"], [payload, theirs.fileno(), *fds])
             theirs.close()

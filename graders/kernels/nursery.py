@@ -79,10 +79,10 @@ class Zygote(Nursery):
         """Whether it can still bear."""
         return super().alive and self._process.poll() is None
 
-    def spawn(self, spawn: Spawn, fds: Sequence[int] = ()) -> Child:
+    def spawn(self, spawn: Spawn, fds: Sequence[int] = (), *, anywhere: bool = False) -> Child:
         """As `Nursery.spawn`, once the zygote is warm."""
         self.await_ready()
-        return super().spawn(spawn, fds)
+        return super().spawn(spawn, fds, anywhere=anywhere)
 
     def await_ready(self) -> None:
         """Wait until it, and what is beside it, can bear. Raises `InfrastructureError` when it cannot, with what it said about that."""
