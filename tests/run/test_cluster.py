@@ -116,6 +116,28 @@ def test_the_class_gets_its_scores_whatever_happens_to_workers(clusters: Callabl
     assert scores(itertools.chain([first], graded)) == RIGHT
 
 
+def test_what_all_tasks_need_outlives_every_worker(clusters: Callable[..., Cluster]) -> None:
+    """The only worker is killed with work in hand, and another joins only then: it has all it needs to go on."""
+    here = clusters()
+    only = here.add()
+    graded = grade(handed_in(3), here.address)
+    first = next(graded)
+    only.send_signal(signal.SIGKILL)
+    here.add()
+    assert scores(itertools.chain([first], graded)) == dict(list(RIGHT.items())[:3])
+
+
+def test_a_scheduler_that_is_lost_is_told(clusters: Callable[..., Cluster]) -> None:
+    """Whoever grades learns that the scheduler has gone, and what to do; what was done until then is theirs."""
+    here = clusters()
+    here.add()
+    graded = grade(handed_in(3), here.address)
+    next(graded)
+    here.processes[0].kill()
+    with pytest.raises(GradersError, match=r"The scheduler at .* was lost"):
+        list(graded)
+
+
 def test_a_submission_that_loses_every_worker_is_not_graded(clusters: Callable[..., Cluster]) -> None:
     """What ends each worker that takes it, as often as Dask allows, has no score and a reason."""
     here = clusters(DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0")
