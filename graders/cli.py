@@ -110,6 +110,9 @@ def _add_grading(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         command.add_argument("assignment", metavar="A")
         command.add_argument("--student", action="append", metavar="ID", help="this student only; may be repeated")
         command.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
+    grade.add_argument(
+        "--target", default="cpu", metavar="NAME", help="cpu, tpu, tpu-export or tpu-compile: docs/tpu.md"
+    )
     grade.add_argument("--executor", choices=("local", "dask"), default="local", help="where examinations run")
     grade.add_argument("--scheduler", metavar="ADDR", help="of the Dask cluster, such as tcp://host:8786")
     grade.add_argument("--again", action="store_true", help="also what is graded and unchanged")

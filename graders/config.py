@@ -6,8 +6,6 @@ traitlets is nbgrader's own configuration library, so one file serves both.
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from traitlets.config import Config, Configurable
 from traitlets.config.loader import PyFileConfigLoader
 
 from graders.errors import SettingsError
+from graders.targets import Target, chosen, configured, known
 
 ISOLATION_LEVELS = ("process", "namespaces")  # weakest first
 LIMITS = (
@@ -43,7 +42,7 @@ class Graders(Configurable):
     mutation_floor = Float(
         None, allow_none=True, min=0, max=1, help="the share of wrong answers that the tests must notice, or no floor"
     ).tag(config=True)
-    targets = Dict(help="named places to run").tag(config=True)
+    targets = Dict(help="by name of a target, what is other there").tag(config=True)
     assignments = Dict(help="by name of an assignment, the limits that are others there").tag(config=True)
 
 
@@ -66,12 +65,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     counts: str
     answers: Path
     mutation_floor: float | None
-    targets: dict[str, dict[str, object]]
+    targets: dict[str, Target]
     assignments: dict[str, dict[str, Any]]
 
     def of(self, assignment: str) -> Settings:
         """The settings as they are for one assignment."""
         return msgspec.structs.replace(self, **self.assignments.get(assignment, {}))
+
+    def target(self, name: str) -> Target:
+        """The target of this name. Raises `SettingsError` when there is none."""
+        return chosen(name, self.targets, f"{self.course / 'course_config.py'}, c.Graders.targets")
 
 
 def load(course: Path) -> Settings:
@@ -83,19 +86,21 @@ def load(course: Path) -> Settings:
     course = course.resolve()
     config, path = read_config(course), course / "course_config.py"
     section = config.get("Graders", Config())
-    known = set(Graders.class_trait_names(config=True))
+    names = set(Graders.class_trait_names(config=True))
     for name in section:
-        _known(name, known, f"{path}: there is no setting c.Graders.")
+        known(name, names, f"{path}: there is no setting c.Graders.")
     try:
         values = Graders(config=config)
     except TraitError as error:
         raise SettingsError(f"{path}: {error}") from None
-    named = {name: getattr(values, name) for name in known - {"answers", "targets"}}
+    named = {name: getattr(values, name) for name in names - {"answers", "targets"}}
     for name, limits in values.assignments.items():
         _check_limits(course, name, limits)
     directory = config.get("CourseDirectory", Config())
     course_id, db_url = (str(directory.get(name, "")) for name in ("course_id", "db_url"))
-    targets = {"cpu": {}} | dict(values.targets)
+    targets = configured(values.targets, f"{path}, c.Graders.targets")
+    for one in targets.values():
+        _check_values(one.limits, f"{path}, c.Graders.targets[{one.name!r}]")
     return Settings(
         course=course, course_id=course_id, db_url=db_url, answers=course / values.answers, targets=targets, **named
     )
@@ -109,24 +114,21 @@ def _check_limits(course: Path, assignment: str, limits: object) -> None:
         if (course / folder).is_dir()
         for one in (course / folder).iterdir()
     }
-    _known(assignment, made or {assignment}, f"{where}: there is no assignment ")
+    known(assignment, made or {assignment}, f"{where}: there is no assignment ")
     if not isinstance(limits, dict):
         raise SettingsError(
             f'{where}[{assignment!r}] is {limits!r}; wanted: limits by name, as in {{"{LIMITS[0]}": 60}}.'
         )
     for name in limits:
-        _known(name, LIMITS, f"{where}[{assignment!r}]: there is no limit ")
+        known(name, LIMITS, f"{where}[{assignment!r}]: there is no limit ")
+    _check_values(limits, f"{where}[{assignment!r}]")
+
+
+def _check_values(limits: dict[str, Any], where: str) -> None:
     try:
         Graders(**limits)
     except TraitError as error:
-        raise SettingsError(f"{where}[{assignment!r}]: {error}") from None
-
-
-def _known(name: str, known: Collection[str], problem: str) -> None:
-    if name not in known:
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f"Did you mean {close[0]}?" if close else f"Known names: {', '.join(sorted(known))}."
-        raise SettingsError(f"{problem}{name}. {hint}")
+        raise SettingsError(f"{where}: {error}") from None
 
 
 def read_config(course: Path) -> Config:

@@ -86,6 +86,7 @@ FORBIDDEN = {
     },
     "coursework": {"checks", "compare", "config", "course", "exam", "kernels", "results", "run"},
     "runs": {"checks", "compare", "config", "course", "exam", "kernels", "results", "run"},
+    "targets": {"checks", "compare", "config", "course", "exam", "kernels", "results", "run"},
     "records": {"checks", "compare", "config", "course", "exam", "kernels", "results", "run"},
     "config": {"checks", "compare", "course", "exam", "kernels", "results", "run"},
     "compare": {"checks", "config", "course", "exam", "kernels", "results", "run"},

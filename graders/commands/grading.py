@@ -23,7 +23,14 @@ def grade(options: argparse.Namespace) -> int:
     settings = config.load(options.course)
     scheduler = _scheduler(options)
     reports = grade_class(
-        settings, options.assignment, options.student, options.jobs, options.again, options.json, scheduler=scheduler
+        settings,
+        options.assignment,
+        options.student,
+        options.jobs,
+        options.again,
+        options.json,
+        scheduler=scheduler,
+        target=options.target,
     )
     if not options.json:
         print_reports(reports)
@@ -49,13 +56,15 @@ def grade_class(
     json: bool,
     isolation: str | None = None,
     scheduler: str | None = None,
+    target: str = "cpu",
 ) -> list[Report]:
     """Grade a class with a progress bar on a terminal, or one JSON line a report."""
     from graders.results.report import json_line
     from graders.run import grading
 
+    settings.target(target)  # a slip is told before anything runs
     who = _chosen(settings, assignment, chosen)
-    course = grading.prepare(settings, assignment, isolation)
+    course = grading.prepare(settings, assignment, isolation, target)
     reports: list[Report] = []
     with progress(len(who), hidden=json) as step:
 

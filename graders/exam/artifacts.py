@@ -85,8 +85,8 @@ def admit(data: bytes, avals: Sequence[wire.Aval]) -> Artifact:
     return Artifact(exported.call, jax.jit(exported.call), tuple(exported.out_avals), dict(counts))
 
 
-def export(function: Callable[..., Any], specs: Sequence[jax.ShapeDtypeStruct]) -> bytes:
-    """Serialise `function`, which takes and returns flat sequences of arrays, for arguments of these shapes and dtypes.
+def export(function: Callable[..., Any], specs: Sequence[jax.ShapeDtypeStruct], platform: str = "cpu") -> bytes:
+    """Serialise `function`, which takes and returns flat sequences of arrays, for arguments of these shapes and dtypes, to run there.
 
     A `jax.debug.print` that was left in the function is not part of the program.
     """
@@ -94,7 +94,7 @@ def export(function: Callable[..., Any], specs: Sequence[jax.ShapeDtypeStruct]) 
     traced = compiled.trace(*specs).jaxpr
     if any(map(_is_debugging, traced.effects)):
         compiled = jax.jit(jaxpr_as_fun(_without_debugging(traced)))
-    return bytes(jax.export.export(compiled)(*specs).serialize())
+    return bytes(jax.export.export(compiled, platforms=(platform,))(*specs).serialize())
 
 
 def _is_debugging(effect: Any) -> bool:

@@ -37,7 +37,7 @@ def answer(ask: wire.Ask, function: Callable[..., Any], args: Sequence[Any]) -> 
         else:
             composed = _COMPOSE[type(step)](composed, step)
     if ask.op == "export":
-        data = artifacts.export(composed, [artifacts.spec_of(aval) for aval in ask.avals])
+        data = artifacts.export(composed, [artifacts.spec_of(aval) for aval in ask.avals], str(args[2]))
         return told["result"], data
     arrays = composed(*args[2])
     return (told["result"], tuple(arrays)), b""

@@ -16,6 +16,7 @@ from graders.kernels.client import CellEnd, Kernel, Start
 from graders.kernels.nursery import Child, Nursery
 from graders.kernels.stacks import StackPipe
 from graders.records import Place, Record
+from graders.targets import CPU, Target
 
 HOOK = "graders.exam.candidate:install"
 OUTSTREAM = "graders.exam.capped.CappedOutput"
@@ -42,6 +43,7 @@ class Conditions(Record):
     examiner_cache: str | None = None
     fill_caches: bool = False
     unjitted: bool = False
+    target: Target = CPU
 
 
 class Answer(Record):

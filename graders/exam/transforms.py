@@ -61,7 +61,7 @@ class Program:
         """The transformed function as an admitted program for arrays of these shapes and dtypes."""
         if (chain, avals) not in self._artifacts:
             self.result, data = self.peer.request(
-                "export", self.target, [self.number, self.template], avals=avals, chain=chain
+                "export", self.target, [self.number, self.template, jax.default_backend()], avals=avals, chain=chain
             )
             self._artifacts[chain, avals] = admitted(data, avals)
         return self._artifacts[chain, avals]

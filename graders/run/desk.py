@@ -176,7 +176,7 @@ def unchanged(course: Path, job: Job, wanted: Course) -> Report | None:
         and receipt.assignment_sha256 == wanted.assignment.sha256
         and receipt.environment_sha256 == receipts.environment_sha256()
         and (receipt.isolation, receipt.examine, receipt.target)
-        == (wanted.conditions.isolation, wanted.examine, wanted.target)
+        == (wanted.conditions.isolation, wanted.examine, wanted.conditions.target.name)
     )
     return found if same else None
 

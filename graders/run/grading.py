@@ -45,10 +45,10 @@ def _is_text(name: str) -> bool:
     return name.encode("utf-8", "replace").decode() == name
 
 
-def prepare(settings: Settings, name: str, isolation: str | None = None) -> Course:
+def prepare(settings: Settings, name: str, isolation: str | None = None, target: str = "cpu") -> Course:
     """Read the assignment and establish its reference, running the solution if this version was never run here."""
     assignment = read_assignment(settings.course, name)
-    conditions = pipeline.conditions_of(settings, name, isolation)
+    conditions = pipeline.conditions_of(settings, name, isolation, target)
     reference = known(settings.course, assignment)
     if reference is None:
         with locks.holding(settings.course, name, "prepare"), pipeline.new_zygote() as zygote:

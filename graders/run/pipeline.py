@@ -60,7 +60,6 @@ class Course(Record):
     reference: Reference
     conditions: Conditions
     examine: str = "sealed"
-    target: str = "cpu"
 
 
 class Graded(Record):
@@ -71,9 +70,14 @@ class Graded(Record):
     files: dict[str, bytes] = msgspec.field(default_factory=dict)
 
 
-def conditions_of(settings: Settings, assignment: str, isolation: str | None = None) -> Conditions:
-    """The conditions that the settings ask for; `isolation` instead of theirs is for the demo alone."""
-    settings = settings.of(assignment)
+def conditions_of(settings: Settings, assignment: str, isolation: str | None = None, target: str = "cpu") -> Conditions:
+    """The conditions that the settings ask for on a target; `isolation` instead of theirs is for the demo alone.
+
+    Raises:
+        SettingsError: there is no such target.
+    """
+    where = settings.target(target)
+    settings = msgspec.structs.replace(settings.of(assignment), **where.limits)
     limits = Limits(settings.memory_bytes, settings.disk_bytes, settings.processes)
     return Conditions(
         isolation or settings.isolation,
@@ -82,6 +86,7 @@ def conditions_of(settings: Settings, assignment: str, isolation: str | None = N
         settings.submission_timeout_s,
         settings.output_bytes,
         sealed=settings.examine == "sealed",
+        target=where,
     )
 
 
@@ -185,7 +190,7 @@ def _receipt(job: Job, course: Course, run: Run | None, seed: int, started: date
     return Receipt(
         graders=__version__,
         python=platform.python_version(),
-        target=course.target,
+        target=course.conditions.target.name,
         examine=course.examine,
         isolation=course.conditions.isolation,
         places=run.places if run else (),
