@@ -26,6 +26,7 @@ class Spawn(Record, frozen=True):
 
     `entry` is "module:function", called as function(argument, fds) inside the walls; the module must be preloaded.
     `files` are written into the private folder, which is also the working directory; names are relative.
+    `environment` is what is set beside the usual. `devices` are nodes that it may use, `readable` more files and folders that it may read.
     `cpu` is the processor that it is bound to. `cache` is a compile-cache folder of the host, read-only unless `cache_writable`: for the instructor's own run only.
     """
 
@@ -34,6 +35,9 @@ class Spawn(Record, frozen=True):
     argument: dict[str, object] = {}  # noqa: RUF012  (msgspec copies defaults)
     files: dict[str, bytes] = {}  # noqa: RUF012  (the same)
     limits: Limits = Limits()
+    environment: dict[str, str] = {}  # noqa: RUF012  (the same)
+    devices: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
     seed: int = 0
     cache: str | None = None
     cache_writable: bool = False

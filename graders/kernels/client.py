@@ -26,6 +26,8 @@ from graders.runs import Ended, Problem
 _START_S = 60.0
 _GRACE_S = 1.5  # how long an interrupted cell has to stop before its kernel is killed
 _MAX_MESSAGE_BYTES = 16 * 2**20
+_TO_SPAWN = ("limits", "isolation", "files", "hook", "options", "outstream", "seed", "cache", "cache_writable", "environment",
+             "devices", "readable")  # fmt: skip
 
 
 class Start(Record):
@@ -44,6 +46,9 @@ class Start(Record):
     seed: int = 0
     cache: str | None = None
     cache_writable: bool = False
+    environment: dict[str, str] = {}  # noqa: RUF012  (msgspec copies defaults)
+    devices: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
 
 
 class CellEnd(Record):
@@ -65,15 +70,8 @@ class Kernel:
         self._manager = KernelManager(kernel_name="graders-sandbox")
         self._sockets: list[zmq.Socket[bytes]] = []
         self._stacks = StackPipe()
-        options = {
-            f: getattr(start, f) for f in ("limits", "isolation", "files", "hook", "seed", "cache", "cache_writable")
-        }
-        options |= {
-            "fds": [*start.fds, self._stacks.theirs],
-            "options": start.options,
-            "outstream": start.outstream,
-            "zygote": nursery,
-        }
+        options = {name: getattr(start, name) for name in _TO_SPAWN}
+        options |= {"fds": [*start.fds, self._stacks.theirs], "zygote": nursery}
         try:
             self._manager.start_kernel(spawn_options=options)
             self._stacks.born()

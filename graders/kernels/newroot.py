@@ -1,6 +1,6 @@
 """A new root directory that holds what a Python process needs and nothing else: an allow-list.
 
-Comes in: the interpreter's folders, a size, a cache folder. Goes out: this process, inside the new root.
+Comes in: the interpreter's folders, and what a `Spawn` names: a size, a cache folder, devices, files to read. Goes out: this process, inside the new root.
 Must not: bind the course, the home of the instructor, or anything that is not named here.
 The order is bubblewrap's: a tmpfs becomes the root first, the old root stands at /old, the binds are made from there,
 and /old goes last. So it does not matter that a venv may lie below the folder on which the tmpfs was mounted.
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from graders.kernels import syscalls
-from graders.kernels.births import Limits
+from graders.kernels.births import Limits, Spawn
 
 HOME, TEMPORARY, CACHE = "/home/candidate", "/tmp", "/cache"
 UID = GID = 65534
@@ -47,13 +47,13 @@ def file_limit(limits: Limits) -> int:
     return max(_LEAST_FILES, limits.disk_bytes // _BYTES_PER_FILE)
 
 
-def enter(limits: Limits, cache: str | None, cache_writable: bool) -> None:
+def enter(spawn: Spawn) -> None:
     """Build the root, mount /proc of the current PID namespace, pivot. Needs a mount namespace of one's own."""
-    folders = [(path, os.path.realpath(path)) for path in interpreter_folders()]
-    resolved_cache = os.path.realpath(cache) if cache else None
+    folders = [(path, os.path.realpath(path)) for path in (*interpreter_folders(), *spawn.readable)]
+    resolved_cache = os.path.realpath(spawn.cache) if spawn.cache else None
     syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
     _pivot()
-    _private(limits)  # first, since the interpreter may lie below /tmp
+    _private(spawn.limits)  # first, since the interpreter may lie below /tmp
     for path in system_folders(_OLD):
         _carry(path)
     for target, source in folders:
@@ -61,8 +61,10 @@ def enter(limits: Limits, cache: str | None, cache_writable: bool) -> None:
             _bind(_OLD + source, target)
     _etc()
     _devices()
+    for path in spawn.devices:
+        _bind(_OLD + path, path, read_only=False)
     if resolved_cache:
-        _bind(_OLD + resolved_cache, CACHE, read_only=not cache_writable)
+        _bind(_OLD + resolved_cache, CACHE, read_only=not spawn.cache_writable)
     Path("/proc").mkdir()
     # Before /old goes: an unprivileged mount of proc is only allowed where a whole one is in sight.
     syscalls.mount("proc", "/proc", "proc", syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC)
@@ -92,6 +94,7 @@ def _bind(source: str, target: str, read_only: bool = True, attributes: int = sy
     if Path(source).is_dir():
         Path(target).mkdir(parents=True, exist_ok=True)
     else:
+        Path(target).parent.mkdir(parents=True, exist_ok=True)
         Path(target).touch()
     syscalls.mount(source, target, None, syscalls.MS_BIND | syscalls.MS_REC)
     extra = syscalls.ATTR_RDONLY if read_only else 0

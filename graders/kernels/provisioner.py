@@ -96,7 +96,7 @@ class SandboxProvisioner(KernelProvisionerBase):
         return {"cmd": ["graders-sandbox"]} | await super().pre_launch(**kwargs)
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> Any:
-        """Bear the kernel. `spawn_options`: files, limits, isolation, seed, cache, cache_writable, hook, fds."""
+        """Bear the kernel. `spawn_options`: files, limits, isolation, seed, cache, cache_writable, environment, devices, readable, hook, fds."""
         options = dict(kwargs.get("spawn_options") or {})
         extra: list[int] = list(options.pop("fds", ()))
         zygote: Nursery | None = options.pop("zygote", None)

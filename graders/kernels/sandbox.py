@@ -17,7 +17,7 @@ import signal
 from pathlib import Path, PurePosixPath
 
 from graders.kernels import landlock, newroot, seccomp, syscalls
-from graders.kernels.births import Limits, Spawn, Walls, data_limit, task_limit
+from graders.kernels.births import Spawn, Walls, data_limit, task_limit
 
 _OPEN_FILES = 256  # a kernel has 60; full sockets are memory of the kernel, 200 kB each
 # Here the count is the user's, other candidates included: it only keeps a fork bomb finite until the warden sees it.
@@ -57,7 +57,7 @@ def enter_namespaces(spawn: Spawn, privileged: bool) -> Walls:
     """Put up the `namespaces` level around this process, the first of its PID namespace."""
     syscalls.unshare(syscalls.NEWNS | syscalls.NEWNET | syscalls.NEWIPC | syscalls.NEWUTS)
     syscalls.sethostname("candidate")
-    newroot.enter(spawn.limits, spawn.cache, spawn.cache_writable)
+    newroot.enter(spawn)
     if privileged:
         _become_nobody()
         syscalls.set_dumpable(1)
@@ -68,7 +68,7 @@ def enter_namespaces(spawn: Spawn, privileged: bool) -> Walls:
         syscalls.set_mount("/proc", syscalls.ATTR_RDONLY)  # the real uid may own files of /proc/sys
     syscalls.die_with_parent(signal.SIGKILL)
     _furnish(spawn, newroot.HOME, newroot.TEMPORARY)
-    _limit(spawn.limits, task_limit(spawn.limits))
+    _limit(spawn, task_limit(spawn.limits))
     _give_up_privileges()
     seccomp.install(own_network=True, own_signals=True, pid=os.getpid())
     names = ("user", "mount", "pid", "network", "ipc", "uts", "files", "signals", "no_capabilities")
@@ -85,7 +85,7 @@ def enter_process_level(spawn: Spawn, private: str) -> Walls:
     Path(home).mkdir(0o700)
     Path(temporary).mkdir(0o700)
     _furnish(spawn, home, temporary)
-    _limit(spawn.limits, _tasks_of_this_user() + task_limit(spawn.limits) + _OTHERS)
+    _limit(spawn, _tasks_of_this_user() + task_limit(spawn.limits) + _OTHERS)
     _give_up_privileges((_MAY_READ_ALL,) if reach_all else ())
     held = landlock.restrict(*_allowed(spawn, private))
     if reach_all and "files" not in held:
@@ -96,8 +96,8 @@ def enter_process_level(spawn: Spawn, private: str) -> Walls:
 
 
 def _allowed(spawn: Spawn, private: str) -> tuple[list[str], list[str]]:
-    read = [*newroot.interpreter_folders(), *newroot.system_folders(), *_READABLE]
-    write = [private, "/dev/null"]
+    read = [*newroot.interpreter_folders(), *newroot.system_folders(), *_READABLE, *spawn.readable]
+    write = [private, "/dev/null", *spawn.devices]
     if spawn.cache:
         (write if spawn.cache_writable else read).append(HELD_CACHE)
     return read, write
@@ -146,13 +146,16 @@ def _furnish(spawn: Spawn, home: str, temporary: str) -> None:
     """Write the files, go there, and make the environment the candidate's."""
     os.chdir(home)
     _write_files(spawn)
-    kept = {name: value for name, value in os.environ.items() if name in _ENVIRONMENT}
+    # JAX itself sets some for libtpu where it finds a chip
+    ours = ("TPU_", "LIBTPU_") if spawn.environment else ()
+    kept = {name: value for name, value in os.environ.items() if name in _ENVIRONMENT or name.startswith(ours)}
     os.environ.clear()
     os.environ.update(kept, HOME=home, TMPDIR=temporary, IPYTHONDIR=f"{temporary}/.ipython", USER="candidate")
     os.environ.update(PATH="/usr/bin:/bin", LANG="C.UTF-8", LC_ALL="C.UTF-8")
     os.environ.update(
         PIP_NO_INDEX="1", PIP_DISABLE_PIP_VERSION_CHECK="1"
     )  # there is no network: do not try for a minute
+    os.environ.update(spawn.environment)
 
 
 def _write_files(spawn: Spawn) -> None:
@@ -172,7 +175,8 @@ _ENVIRONMENT = frozenset({"JAX_PLATFORMS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THRE
                           "PYTHONHASHSEED", "XLA_FLAGS", "JAX_ENABLE_X64"})  # fmt: skip
 
 
-def _limit(limits: Limits, tasks: int) -> None:
+def _limit(spawn: Spawn, tasks: int) -> None:
+    limits = spawn.limits
     wanted = {
         resource.RLIMIT_NPROC: tasks,
         resource.RLIMIT_NOFILE: _OPEN_FILES,
@@ -180,9 +184,10 @@ def _limit(limits: Limits, tasks: int) -> None:
         resource.RLIMIT_DATA: data_limit(limits),
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_MSGQUEUE: 0,
-        resource.RLIMIT_MEMLOCK: 0,
         resource.RLIMIT_RTPRIO: 0,
     }
+    if not spawn.devices:  # an accelerator's driver locks the memory from which it reads
+        wanted[resource.RLIMIT_MEMLOCK] = 0
     for which, value in wanted.items():
         hard = resource.getrlimit(which)[1]
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import resource
 import signal
 import sys
 import time
@@ -116,3 +118,19 @@ def lower(argument: dict[str, Any], fds: list[int]) -> None:
 
     results = [float(jax.jit(lambda x, add=add: x * x + add)(2.0)) for add in range(argument["times"])]
     os.write(fds[0], repr(results).encode())
+
+
+def given(argument: dict[str, Any], fds: list[int]) -> None:
+    """Say what a variable holds, which of some files can be read or, as a device, written, and how much memory may be locked."""
+    found: dict[str, Any] = {
+        "variable": os.environ.get(argument["variable"], ""),
+        "memlock": resource.getrlimit(resource.RLIMIT_MEMLOCK)[0],
+    }
+    for mode in ("rb", "wb"):
+        for path in argument["paths"]:
+            try:
+                with Path(path).open(mode, buffering=0) as file:
+                    found[f"{mode} {path}"] = file.read(4).decode() if mode == "rb" else "open"
+            except OSError as error:
+                found[f"{mode} {path}"] = type(error).__name__
+    os.write(fds[0], json.dumps(found).encode())
