@@ -7,16 +7,18 @@ decide what the end of a process means for a score.
 from __future__ import annotations
 
 import socket
+from typing import Any
 
 from graders.errors import InfrastructureError
-from graders.exam import control
+from graders.exam import attest, control
 from graders.exam.plan import ExamPlan
+from graders.kernels import chips
 from graders.kernels.births import Exit, Limits, Spawn
 from graders.kernels.client import CellEnd, Kernel, Start
 from graders.kernels.nursery import Child, Nursery
 from graders.kernels.stacks import StackPipe
 from graders.records import Place, Record
-from graders.targets import CPU, Target
+from graders.targets import CANDIDATE, CPU, EXAMINER, Target
 
 HOOK = "graders.exam.candidate:install"
 OUTSTREAM = "graders.exam.capped.CappedOutput"
@@ -29,7 +31,7 @@ _MEET_S = 60.0
 class Conditions(Record):
     """What holds for every examination of a course. Caches are folders of compiled programs, read-only inside.
 
-    `sealed` is whether tests run in the examiner. No solution is in the candidates' cache (see `graders.course.reference`). `seed` seeds random and numpy.random.
+    `slot` is the number of the target's slot that this examination has. `sealed` is whether tests run in the examiner. No solution is in the candidates' cache (see `graders.course.reference`). `seed` seeds random and numpy.random.
     """
 
     isolation: str
@@ -44,6 +46,7 @@ class Conditions(Record):
     fill_caches: bool = False
     unjitted: bool = False
     target: Target = CPU
+    slot: int = 0
 
 
 class Answer(Record):
@@ -88,24 +91,21 @@ class Pair:
         Raises:
             IsolationError: the walls cannot be had.
             InfrastructureError: one of them did not come up.
+            AcceleratorError: one of them does not run on what the target asks for.
         """
         if self._examiner is None:
             self._control, theirs = socket.socketpair()
             self._stacks = StackPipe()
             with theirs:
-                self._examiner = self._nursery.spawn(self._examiner_spawn(), [theirs.fileno(), self._stacks.theirs])
+                nursery = self._nursery_of(EXAMINER)
+                self._examiner = nursery.spawn(self._examiner_spawn(), [theirs.fileno(), self._stacks.theirs])
             self._stacks.born()
         ours, theirs = socket.socketpair()
         with ours, theirs:
-            self._kernel = Kernel(self._candidate_start(theirs.fileno()), self._conditions.output_bytes, self._nursery)
+            start = self._candidate_start(theirs.fileno())
+            self._kernel = Kernel(start, self._conditions.output_bytes, self._nursery_of(CANDIDATE))
             control.send(self._line(), control.Meet(), (ours.fileno(),))
-        told = self._receive(_MEET_S)
-        if not isinstance(told, control.Met):
-            raise InfrastructureError(
-                "The examiner did not meet its candidate in time. The examination is tried again."
-            )
-        if told.lost is not None:
-            raise InfrastructureError(f"The candidate was lost before its first cell: {told.lost}. It is tried again.")
+        told = attest.met(self._receive(_MEET_S), self._conditions.target)
         walls = {"examiner": self._examiner.walls, "candidate": self._kernel.walls}
         self.places = self.places or tuple(_place(one, walls[str(one["role"])]) for one in told.places)
 
@@ -184,6 +184,15 @@ class Pair:
             self._examiner.close()
             self._examiner = None
 
+    def _nursery_of(self, role: str) -> Nursery:
+        if role != self._conditions.target.holder:
+            return self._nursery
+        if self._nursery.beside is None:
+            raise InfrastructureError(
+                f"There is no zygote of target {self._conditions.target.name!r} to bear the {role}."
+            )
+        return self._nursery.beside
+
     def _line(self) -> socket.socket:
         if self._control is None:
             raise InfrastructureError("There is no examiner to talk to.")
@@ -196,15 +205,7 @@ class Pair:
             return None
 
     def _examiner_spawn(self) -> Spawn:
-        return Spawn(
-            entry="graders.exam.examiner:main",
-            files=self._plan.course_files,
-            limits=self._conditions.limits,
-            isolation=self._conditions.isolation,
-            seed=self._conditions.seed,
-            cache=self._conditions.examiner_cache,
-            cache_writable=self._conditions.fill_caches,
-        )
+        return Spawn(entry="graders.exam.examiner:main", files=self._plan.course_files, **self._given(EXAMINER))
 
     def _candidate_start(self, channel: int) -> Start:
         return Start(
@@ -213,12 +214,28 @@ class Pair:
             options={"output_bytes": self._conditions.output_bytes, "unjitted": self._conditions.unjitted},
             fds=(channel,),
             outstream=OUTSTREAM,
-            limits=self._conditions.limits,
-            isolation=self._conditions.isolation,
-            seed=self._conditions.seed,
-            cache=self._conditions.candidate_cache,
-            cache_writable=self._conditions.fill_caches,
+            **self._given(CANDIDATE),
         )
+
+    def _given(self, role: str) -> dict[str, Any]:
+        """What a process of this role is started with."""
+        conditions, target = self._conditions, self._conditions.target
+        cache = conditions.candidate_cache if role == CANDIDATE else conditions.examiner_cache
+        given = {
+            "limits": conditions.limits,
+            "isolation": conditions.isolation,
+            "seed": conditions.seed,
+            "cache": cache,
+            "cache_writable": conditions.fill_caches,
+        }
+        if role != target.holder:
+            return given
+        return given | {
+            "cache": None,  # what is in it was compiled for the CPU
+            "environment": chips.environment(target, conditions.slot),
+            "devices": chips.devices(target),
+            "readable": chips.readable(target),
+        }
 
 
 def _place(told: dict[str, object], walls: object) -> Place:

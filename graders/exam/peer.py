@@ -212,13 +212,18 @@ class Peer:
 
 
 def place() -> dict[str, Any]:
-    """What this process says of itself: platform, devices and versions."""
+    """What this process says of itself: platform, devices and versions; instead of the first two, why it has none."""
     import platform
 
-    devices = jax.devices()
-    return {
-        "platform": jax.default_backend(),
-        "devices": [f"{device.device_kind} {device.id}" for device in devices],
+    try:
+        devices = jax.devices()
+        where = {
+            "platform": jax.default_backend(),
+            "devices": [f"{device.device_kind} {device.id}" for device in devices],
+        }
+    except (RuntimeError, AssertionError) as error:  # JAX's words for a backend that does not start
+        where = {"problem": _utf8(str(error) or type(error).__name__)[:2000]}
+    return where | {
         "python": platform.python_version(),
         "jax": jax.__version__,
         "jaxlib": jax.lib.__version__,

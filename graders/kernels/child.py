@@ -90,13 +90,15 @@ class Child:
 class Nursery:
     """Where births are asked for: one end of a zygote's control socket. Several processes may hold it.
 
-    `cpu` is the processor that everything born for this holder is bound to; None lets them run anywhere.
+    `cpu` is the processor that everything born for this holder is bound to; None lets them run anywhere. `beside` is where the
+    process that holds an accelerator is born, if a target has one: JAX reads its platform when it is imported.
     """
 
-    def __init__(self, control: socket.socket, cpu: int | None = None) -> None:
+    def __init__(self, control: socket.socket, cpu: int | None = None, beside: Nursery | None = None) -> None:
         control.settimeout(BIRTH_S)
         self._control = control
         self._cpu = cpu
+        self.beside = beside
 
     @property
     def control(self) -> socket.socket:
@@ -106,7 +108,7 @@ class Nursery:
     @property
     def alive(self) -> bool:
         """Whether there is a zygote at the other end."""
-        if self._control.fileno() < 0:
+        if self._control.fileno() < 0 or (self.beside is not None and not self.beside.alive):
             return False
         poller = select.poll()
         poller.register(self._control, select.POLLHUP)

@@ -15,6 +15,8 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import msgspec
+
 from graders.records import Record
 from graders.targets import Target
 
@@ -94,6 +96,13 @@ def problem(found: Found) -> str:
     if not found.library:
         return f"there is no libtpu. Next step: {INSTALL}"
     return held(found.holders)
+
+
+def missing(target: Target, roots: Roots = HERE) -> str:
+    """What this machine lacks for a target, and the next step; empty when it lacks nothing. Whoever has the chip will give it back."""
+    if target.platform != "tpu":
+        return ""
+    return problem(msgspec.structs.replace(look(roots), holders=()))
 
 
 def held(holders: tuple[Holder, ...]) -> str:

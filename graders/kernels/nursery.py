@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 
 from graders.errors import InfrastructureError, IsolationError
@@ -42,19 +42,31 @@ _ENVIRONMENT = {
 class Zygote(Nursery):
     """A warm process from which others are born in milliseconds. Safe to use from several threads."""
 
-    def __init__(self, preload: Sequence[str] = PRELOAD, path: Sequence[str] = ()) -> None:
-        """`preload` names the modules that births find loaded, `path` more folders where the zygote looks for them."""
+    def __init__(
+        self,
+        preload: Sequence[str] = PRELOAD,
+        path: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        beside: Zygote | None = None,
+    ) -> None:
+        """`preload` names the modules that births find loaded, `path` more folders where the zygote looks for them.
+
+        `environment` is set over the usual before it starts. What is `beside` it starts and ends with it.
+        """
         names, folders = json.dumps(list(preload)), json.dumps(list(path))
         self._lock = threading.Lock()
         self._ready = False
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115  (closed by close)
         control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        super().__init__(control)
+        super().__init__(control, beside=beside)
+        self._beside = beside
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "graders.kernels.zygote", str(theirs.fileno()), names, folders],
                 pass_fds=[theirs.fileno()],
-                env={name: os.environ[name] for name in _PASSED_ON if name in os.environ} | _ENVIRONMENT,
+                env={name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+                | _ENVIRONMENT
+                | dict(environment or {}),
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=self._complaints,
@@ -73,7 +85,9 @@ class Zygote(Nursery):
         return super().spawn(spawn, fds)
 
     def await_ready(self) -> None:
-        """Wait until it can bear. Raises `InfrastructureError` when it cannot, with what it said about that."""
+        """Wait until it, and what is beside it, can bear. Raises `InfrastructureError` when it cannot, with what it said about that."""
+        if self._beside is not None:
+            self._beside.await_ready()
         with self._lock:
             if self._ready:
                 return
@@ -96,6 +110,8 @@ class Zygote(Nursery):
 
     def close(self) -> None:
         """End it; everything born of it ends with it. May be called twice."""
+        if self._beside is not None:
+            self._beside.close()
         self._control.close()
         try:
             self._process.wait(END_S)

@@ -27,6 +27,7 @@ from graders.kernels.nursery import Zygote
 from graders.results.receipts import environment_sha256
 from graders.run import pipeline
 from graders.run.pipeline import Course, Graded, Job
+from graders.targets import CPU, Target
 
 SLOT = "slots"  # so many examinations run at once on a worker that declares it; on one that does not, one a thread
 _AHEAD = 4  # tasks in flight for each place: enough to keep it busy, few enough to keep memory flat
@@ -67,7 +68,7 @@ class Cluster:
     def _ready(self) -> Callable[[bytes], Future[bytes]]:
         if self._submit is None:
             client = self._open.enter_context(_connected(self._address))
-            places, resources = _places(client, self._address)
+            places, resources = _places(client, self._address, self._course.conditions.target.resource)
             self._most = places * _AHEAD
             # a task, which is done again when every worker that has its result is lost; what is scattered would be gone
             plan = client.submit(_plan, msgspec.msgpack.encode(_portable(self._course)), pure=False)
@@ -118,15 +119,20 @@ def _connected(address: str) -> Client:
     )
 
 
-def _places(client: Client, address: str) -> tuple[int, dict[str, float]]:
-    """How many examinations run at once, and what a task asks for: a slot, where workers declare slots."""
+def _places(client: Client, address: str, resource: str) -> tuple[int, dict[str, float]]:
+    """How many examinations run at once, and what a task asks for: the target's resource, or a slot, where workers declare slots."""
     workers = client.scheduler_info(n_workers=-1)["workers"].values()
     if not workers:
         raise GradersError(
             f"The scheduler at {address} has no worker. Next step: `dask worker {address} --nthreads 1` on each host."
         )
-    slots = sum(int(one["resources"].get(SLOT, 0)) for one in workers)
-    return (slots, {SLOT: 1.0}) if slots else (sum(one["nthreads"] for one in workers), {})
+    slots = sum(int(one["resources"].get(resource or SLOT, 0)) for one in workers)
+    if resource and not slots:
+        raise GradersError(
+            f"No worker of the scheduler at {address} declares {resource}, which the target asks for. "
+            f'Next step: `dask worker {address} --nthreads 1 --resources "{resource}=1"` on each host that has it.'
+        )
+    return (slots, {resource or SLOT: 1.0}) if slots else (sum(one["nthreads"] for one in workers), {})
 
 
 def _portable(course: Course) -> Course:
@@ -155,25 +161,31 @@ def _grade(plan: bytes, environment: str, job: bytes) -> bytes:
 
 
 class _Seat:
-    """What a worker process keeps between tasks: a warm zygote, and the caches of each assignment."""
+    """What a worker process keeps between tasks: a warm zygote for each kind of target, and the caches of each assignment."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._zygote: Zygote | None = None
+        self._zygotes: dict[bytes, Zygote] = {}
         self._courses: dict[bytes, Course] = {}
         self._home = tempfile.TemporaryDirectory(prefix="graders-worker-")
 
     def ready(self, plan: bytes) -> tuple[Course, Zygote]:
         """A course with caches of this machine, and the zygote; the author's own notebook runs here first."""
         with self._lock:
-            if self._zygote is None or not self._zygote.alive:
-                self._zygote = pipeline.new_zygote()  # the last one was lost; the rest of the class must not be
             if plan not in self._courses:
                 course, home = msgspec.msgpack.decode(plan, type=Course), Path(self._home.name)
-                establish(home, course.assignment, course.conditions, self._zygote)
+                on_cpu = msgspec.structs.replace(course.conditions, target=CPU)
+                establish(home, course.assignment, on_cpu, self._zygote(CPU))
                 conditions = with_caches(course.conditions, home, course.assignment)
                 self._courses[plan] = msgspec.structs.replace(course, conditions=conditions)
-            return self._courses[plan], self._zygote
+            course = self._courses[plan]
+            return course, self._zygote(course.conditions.target)
+
+    def _zygote(self, target: Target) -> Zygote:
+        key = msgspec.msgpack.encode(target if target.holder else CPU)
+        if key not in self._zygotes or not self._zygotes[key].alive:
+            self._zygotes[key] = pipeline.new_zygote(target)  # the last one was lost; the rest of the class must not be
+        return self._zygotes[key]
 
 
 _seat = _Seat()

@@ -28,7 +28,7 @@ _course: Course | None = None
 _nursery: Nursery | None = None
 
 
-def _start(course: Course, control: socket.socket, started: Synchronized[int]) -> None:
+def _start(course: Course, control: socket.socket, beside: socket.socket | None, started: Synchronized[int]) -> None:
     """Begin as a worker: what is born for it runs on one processor, where XLA starts few threads and its two processes,
     of which one waits for the other, share what is in the cache: 10 % fewer CPU-seconds.
     """
@@ -39,7 +39,8 @@ def _start(course: Course, control: socket.socket, started: Synchronized[int]) -
         started.value += 1
     processors = sorted(os.sched_getaffinity(0))
     # two gradings on one machine should not begin on the same one
-    _course, _nursery = course, Nursery(control, processors[(os.getppid() + number) % len(processors)])
+    cpu = processors[(os.getppid() + number) % len(processors)]
+    _course, _nursery = course, Nursery(control, cpu, Nursery(beside) if beside is not None else None)
 
 
 def _grade(job: Job) -> Graded:
@@ -47,7 +48,9 @@ def _grade(job: Job) -> Graded:
     if _course is None or _nursery is None:
         raise InfrastructureError("A worker was asked to grade before it had started.")
     if not _nursery.alive:
-        _nursery = pipeline.new_zygote()  # the shared one was lost; the rest of the class must not be
+        _nursery = pipeline.new_zygote(
+            _course.conditions.target
+        )  # the shared one was lost; the rest of the class must not be
     try:
         return pipeline.grade(job, _course, _nursery)
     except GradersError:
@@ -62,7 +65,8 @@ def _pool(workers: int, course: Course, zygote: Zygote) -> ProcessPoolExecutor:
     """Workers that have begun to start, beside a zygote that may still be warming."""
     # spawn, not fork: the parent may hold threads, and a worker must start clean
     context = multiprocessing.get_context("spawn")
-    begin = (course, zygote.control, context.Value("i", 0))
+    beside = zygote.beside.control if zygote.beside is not None else None
+    begin = (course, zygote.control, beside, context.Value("i", 0))
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start, initargs=begin)
     for _ in range(workers):
         pool.submit(os.getpid)  # a worker is started when there is something to do
@@ -113,7 +117,7 @@ class Workers:
 
     def _ready(self) -> tuple[Zygote, ProcessPoolExecutor]:
         if self._warm is None:
-            zygote = self._open.enter_context(pipeline.new_zygote())
+            zygote = self._open.enter_context(pipeline.new_zygote(self._course.conditions.target))
             self._warm = zygote, self._open.enter_context(_pool(self._workers, self._course, zygote))
         return self._warm
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from graders.config import Settings
 from graders.course.assignments import read_assignment
 from graders.course.reference import establish, known, with_caches
-from graders.errors import CourseError, SettingsError
+from graders.errors import AcceleratorError, CourseError, SettingsError
+from graders.kernels import chips
 from graders.records import Report
 from graders.results import report
 from graders.results.folders import folder, handed_in, subfolders
@@ -22,6 +23,7 @@ from graders.run import locks, pipeline
 from graders.run.desk import Desk, nothing, unchanged
 from graders.run.executors import Workers
 from graders.run.pipeline import Course
+from graders.targets import Target
 
 if TYPE_CHECKING:  # with Dask, which not everybody installs
     from graders.run.cluster import Cluster
@@ -47,12 +49,15 @@ def _is_text(name: str) -> bool:
 
 def prepare(settings: Settings, name: str, isolation: str | None = None, target: str = "cpu") -> Course:
     """Read the assignment and establish its reference, running the solution if this version was never run here."""
-    assignment = read_assignment(settings.course, name)
     conditions = pipeline.conditions_of(settings, name, isolation, target)
+    assignment = read_assignment(settings.course, name)
     reference = known(settings.course, assignment)
     if reference is None:
         with locks.holding(settings.course, name, "prepare"), pipeline.new_zygote() as zygote:
-            reference = establish(settings.course, assignment, conditions, zygote)
+            # on the CPU, whatever the target: what checks there are, and programs for it
+            reference = establish(
+                settings.course, assignment, pipeline.conditions_of(settings, name, isolation), zygote
+            )
     return Course(assignment, reference, with_caches(conditions, settings.course, assignment), settings.examine)
 
 
@@ -70,15 +75,30 @@ def grade_class(
     Examinations run in `workers` processes of this machine, or on the Dask cluster of a scheduler.
 
     Raises:
+        AcceleratorError: this machine, if it is to grade, has nothing of what the target asks for; nothing is graded.
         BusyError: another process has this assignment in its hands.
         GradersError: there is no such cluster.
         IsolationError: the walls that the course demands cannot be had; nothing is graded.
     """
+    if scheduler is None:
+        expect_accelerator(course.conditions.target)
     with (
         locks.holding(settings.course, course.assignment.name, "grade"),
-        Desk(settings, course, _crew(course, max(1, min(workers, len(chosen))), scheduler)) as desk,
+        Desk(settings, course, _crew(course, _bounded(course, workers, len(chosen)), scheduler)) as desk,
     ):
         desk.grade(chosen, nothing if again else unchanged, done)
+
+
+def expect_accelerator(target: Target) -> None:
+    """Refuse at once what this machine cannot have, before a whole class waits for it. Raises `AcceleratorError`."""
+    told = chips.missing(target)
+    if told:
+        raise AcceleratorError(f"Target {target.name!r} cannot be had here: {told}.")
+
+
+def _bounded(course: Course, workers: int, students: int) -> int:
+    """How many workers have something to do at once."""
+    return max(1, min(workers, students, course.conditions.target.slots or workers))
 
 
 def _crew(course: Course, workers: int, scheduler: str | None) -> Workers | Cluster:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import time
 from datetime import UTC, datetime
 
 import msgspec
@@ -15,10 +16,11 @@ from graders import __version__
 from graders.config import Settings
 from graders.course.notebooks import read_submission
 from graders.coursework import Assignment, Reference
-from graders.errors import InfrastructureError, SubmissionError
+from graders.errors import AcceleratorError, InfrastructureError, SubmissionError
 from graders.exam import plan
 from graders.exam.pair import PRELOAD, Conditions
 from graders.exam.session import examine
+from graders.kernels import chips
 from graders.kernels.nursery import PRELOAD as KERNEL_PRELOAD
 from graders.kernels.nursery import Limits, Nursery, Zygote
 from graders.records import Flag, Receipt, Record, Report, to_json
@@ -27,9 +29,12 @@ from graders.results.receipts import environment_sha256
 from graders.results.report import SHOWN
 from graders.results.scoring import assemble_report, not_graded_report
 from graders.results.times import utc
+from graders.run import lease
 from graders.runs import Run
+from graders.targets import CPU, Target
 
 ATTEMPTS = 3
+_PAUSES_S = (0.0,) * (ATTEMPTS - 1)
 MOST_SHOWN = 20  # files that a page lists
 _IN_KERNEL = (
     Flag(
@@ -90,13 +95,15 @@ def conditions_of(settings: Settings, assignment: str, isolation: str | None = N
     )
 
 
-def new_zygote() -> Zygote:
-    """A warm process for candidates and examiners."""
-    return Zygote((*KERNEL_PRELOAD, *PRELOAD))
+def new_zygote(target: Target = CPU) -> Zygote:
+    """A warm process for candidates and examiners, and one beside it for those that hold an accelerator, if the target has one."""
+    modules = (*KERNEL_PRELOAD, *PRELOAD)
+    beside = Zygote(modules, environment=chips.environment(target, 0)) if target.holder else None
+    return Zygote(modules, beside=beside)
 
 
 def grade(job: Job, course: Course, nursery: Nursery) -> Graded:
-    """Grade one submission. A fault of ours is tried again and then told as `not_graded`.
+    """Grade one submission. A fault of ours is tried again and then told as `not_graded`; a busy accelerator is waited for.
 
     Raises:
         IsolationError: the walls that the course demands cannot be had.
@@ -109,16 +116,20 @@ def grade(job: Job, course: Course, nursery: Nursery) -> Graded:
         return not_graded(job, course, str(error))
     seed = int(hashlib.sha256((job.sha256 + course.assignment.sha256).encode()).hexdigest()[:8], 16)
     conditions = msgspec.structs.replace(course.conditions, seed=seed)
-    fault = ""
-    for _ in range(ATTEMPTS):
-        started = datetime.now(UTC)
+    tried, pause_s = 0, 0.0
+    while True:
+        time.sleep(pause_s)
         try:
-            run = examine(sealed, conditions, nursery)
+            with lease.of(conditions.target, job.student, conditions.submission_timeout_s) as slot:
+                started = datetime.now(UTC)
+                run = examine(sealed, msgspec.structs.replace(conditions, slot=slot), nursery)
+            return _graded(job, course, sealed, run, _receipt(job, course, run, seed, started))
         except InfrastructureError as error:
-            fault = str(error)
-            continue
-        return _graded(job, course, sealed, run, _receipt(job, course, run, seed, started))
-    return not_graded(job, course, f"The fault is ours, not yours, and it will be graded again: {fault}")
+            pauses = conditions.target.patience_s if isinstance(error, AcceleratorError) else _PAUSES_S
+            if tried >= len(pauses):
+                return not_graded(job, course, f"The fault is ours, not yours, and it will be graded again: {error}")
+            pause_s = pauses[tried]
+            tried += 1
 
 
 def planned(job: Job, course: Course) -> plan.ExamPlan:
