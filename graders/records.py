@@ -128,6 +128,7 @@ class Receipt(Record):
     """The execution record of one examination. Hashes are hex SHA-256; times are seconds, `started` is ISO 8601 UTC.
 
     What it spent: `wall_s`, `cpu_s` of all its processes, and `peak_bytes`, the most resident memory of its candidate.
+    `tolerances` is the profile by which `expect` compared.
     """
 
     graders: str
@@ -146,6 +147,7 @@ class Receipt(Record):
     phases_s: dict[str, float]
     restarts: int = 0
     peak_bytes: int = 0
+    tolerances: str = "cpu"
 
 
 class ExecutionRecord(Record):

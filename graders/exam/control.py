@@ -24,7 +24,12 @@ _MAX_BYTES = 64 * 2**20
 
 
 class Meet(Record, tag="meet"):
-    """A new candidate: its channel comes along as a descriptor."""
+    """A new candidate: its channel comes along as a descriptor. Its values are compared by this profile of tolerances.
+
+    The target decides the profile. What the candidate says of its platform is compared with the target and decides nothing.
+    """
+
+    tolerances: str = "cpu"
 
 
 class Examine(Record, tag="examine"):

@@ -104,7 +104,7 @@ class Pair:
         with ours, theirs:
             start = self._candidate_start(theirs.fileno())
             self._kernel = Kernel(start, self._conditions.output_bytes, self._nursery_of(CANDIDATE))
-            control.send(self._line(), control.Meet(), (ours.fileno(),))
+            control.send(self._line(), control.Meet(self._conditions.target.tolerances), (ours.fileno(),))
         told = attest.met(self._receive(_MEET_S), self._conditions.target)
         walls = {"examiner": self._examiner.walls, "candidate": self._kernel.walls}
         self.places = self.places or tuple(_place(one, walls[str(one["role"])]) for one in told.places)

@@ -215,4 +215,5 @@ def _receipt(job: Job, course: Course, run: Run | None, seed: int, started: date
         phases_s={name: round(seconds, 3) for name, seconds in run.phases_s.items()} if run else {},
         restarts=run.restarts if run else 0,
         peak_bytes=run.peak_bytes if run else 0,
+        tolerances=course.conditions.target.tolerances,
     )
