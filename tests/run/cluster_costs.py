@@ -115,8 +115,6 @@ def measure_cluster(home: Path, course: Course, jobs: list[Job], workers: int) -
 def measure_books(settings: Settings, course: Course, graded: list[Graded]) -> dict[str, float]:
     """What it takes to store a report, beside a writer that is warm; both work at once."""
     with Desk(settings, course, Workers(course, 1)) as desk:
-        desk._book.open()
-        desk._opened = True  # no workers: everything is graded
         desk.keep(graded)
         [writer] = desk._book._pool._processes
         cost = Cost(writer)
