@@ -18,7 +18,7 @@ from decimal import Decimal
 from types import TracebackType
 from typing import Any
 
-from graders import compare
+from graders import compare, tolerances
 from graders.records import CHECKS_TYPE, Outcome, to_json
 from graders.runs import RawCheck
 
@@ -36,10 +36,11 @@ class CheckFailed(AssertionError):
 
 
 class Recorder:
-    """Collects the checks of one test cell, in the order in which their blocks end."""
+    """Collects the checks of one test cell, in the order in which their blocks end; `expect` compares by its profile."""
 
-    def __init__(self) -> None:
+    def __init__(self, profile: str = tolerances.CPU) -> None:
         self.checks: list[RawCheck] = []
+        self.profile = profile
 
     def add(self, result: RawCheck) -> None:
         self.checks.append(result)
@@ -49,9 +50,9 @@ _active: list[Recorder] = []
 
 
 @contextmanager
-def recording() -> Iterator[Recorder]:
+def recording(profile: str = tolerances.CPU) -> Iterator[Recorder]:
     """Send every check that runs inside to a fresh recorder. Used by the examiner, once a test cell."""
-    _active.append(Recorder())
+    _active.append(Recorder(profile))
     try:
         yield _active[-1]
     finally:
@@ -117,7 +118,7 @@ def expect(
     Args:
         actual: a number, string, container or array of any shape, as the student's code made it.
         wanted: the value it should be; nothing is broadcast, and NaN equals NaN.
-        rtol: relative tolerance; by default it follows the coarser dtype of the two (see `compare.tolerance`).
+        rtol: relative tolerance; by default it follows the coarser dtype of the two and the target (see `graders.tolerances`).
         atol: absolute tolerance, likewise.
         dtype: when given, `actual` must have exactly this dtype.
         misconceptions: wrong values that explain themselves, each with a sentence for the student.
@@ -125,13 +126,14 @@ def expect(
     Raises:
         CheckFailed: with the difference, and the first misconception whose wrong value `actual` has.
     """
-    problem = compare.difference(actual, wanted, rtol, atol)
+    allowed = compare.Allowed(rtol, atol, _active[-1].profile if _active else tolerances.here())
+    problem = compare.difference(actual, wanted, allowed)
     if problem is None and dtype is not None:
         problem = compare.dtype_difference(actual, dtype)
     if problem is None:
         return
     pairs = misconceptions.items() if isinstance(misconceptions, Mapping) else misconceptions
-    named = next((text for wrong, text in pairs if compare.difference(actual, wrong, rtol, atol) is None), None)
+    named = next((text for wrong, text in pairs if compare.difference(actual, wrong, allowed) is None), None)
     raise CheckFailed(problem, compare.show(wanted), compare.show(actual), named)
 
 

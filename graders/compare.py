@@ -7,19 +7,16 @@ Comes in: two values. Goes out: a sentence about the first difference, or None. 
 from __future__ import annotations
 
 import itertools
-import re
 import sys
 from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-# (rtol, atol) by significant bits. float32 is the lessons' own tolerance; float64 is numpy.testing.assert_allclose's default;
-# the two halves are torch.testing.assert_close's defaults, the only widely used table that names bfloat16.
-_TOLERANCES = {8: (1.6e-2, 1e-5), 11: (1e-3, 1e-5), 24: (2e-5, 2e-5), 53: (1e-7, 1e-12)}
-_FLOAT8 = re.compile(r"float8_e\dm(\d)")
+from graders import tolerances
+
 _ATOMS = (bool, int, float, complex, str, bytes, bytearray, type(None), type(Ellipsis), range, Decimal, Fraction)
 _NUMBERS = (bool, int, float, complex)
 _SHOWN_CHARS = 600
@@ -27,7 +24,18 @@ _SHOWN_ITEMS = 100
 _SHOWN_DEPTH = 6
 
 
-def difference(actual: Any, wanted: Any, rtol: float | None = None, atol: float | None = None) -> str | None:
+class Allowed(NamedTuple):
+    """What the author allows, and the profile that says what is allowed where the author does not."""
+
+    rtol: float | None = None
+    atol: float | None = None
+    profile: str = tolerances.CPU
+
+
+_DEFAULT = Allowed()
+
+
+def difference(actual: Any, wanted: Any, allowed: Allowed = _DEFAULT) -> str | None:
     """Say how `actual` differs from `wanted`, or None when it does not. Containers are compared item by item."""
     kind = type(wanted)
     if actual is wanted:
@@ -35,11 +43,11 @@ def difference(actual: Any, wanted: Any, rtol: float | None = None, atol: float 
     if kind is not type(actual):  # a fraction or decimal where a float was computed, or the other way round
         actual, wanted = _as_float(actual), _as_float(wanted)
     if _is_numeric(wanted):
-        return _numeric_difference(actual, wanted, rtol, atol)
+        return _numeric_difference(actual, wanted, allowed)
     if issubclass(kind, (list, tuple)):
-        return _sequence_difference(actual, wanted, rtol, atol)
+        return _sequence_difference(actual, wanted, allowed)
     if issubclass(kind, dict):
-        return _dict_difference(actual, wanted, rtol, atol)
+        return _dict_difference(actual, wanted, allowed)
     return None if _same(actual, wanted) else f"wanted {show(wanted)}, got {show(actual)}"
 
 
@@ -49,19 +57,6 @@ def dtype_difference(actual: Any, dtype: Any) -> str | None:
         return f"wanted an array of dtype {np.dtype(dtype)}, got {show(actual)}"
     found = np.asarray(actual).dtype
     return None if found == np.dtype(dtype) else f"wanted dtype {np.dtype(dtype)}, got {found}"
-
-
-def tolerance(*values: Any) -> tuple[float, float]:
-    """The default (rtol, atol) for numbers of these dtypes: that of the coarsest floating dtype that an array brings.
-
-    Plain Python numbers are exact literals and bring none; with no floating dtype at all, float64's is used for floats and
-    exact equality for integers and booleans.
-    """
-    arrays = [np.asarray(value).dtype for value in values if type(value) not in _NUMBERS]
-    known = [found for found in map(_tolerance, arrays) if found]
-    if known:
-        return max(known)
-    return _TOLERANCES[53] if any(type(value) in (float, complex) for value in values) else (0.0, 0.0)
 
 
 def show(value: Any) -> str:
@@ -106,16 +101,6 @@ def _is_plain(value: Any) -> bool:
     if kind is slice:
         return all(map(_is_plain, (value.start, value.stop, value.step)))
     return kind in _ATOMS or issubclass(kind, (np.generic, np.dtype, type))
-
-
-def _tolerance(dtype: np.dtype[Any]) -> tuple[float, float] | None:
-    if eighth := _FLOAT8.match(dtype.name):
-        return 2.0 ** -int(eighth[1]), 1e-2  # one unit in the last place
-    if dtype.kind == "c":
-        return _TOLERANCES[53 if dtype.itemsize > 8 else 24]
-    if dtype.name == "bfloat16":
-        return _TOLERANCES[8]
-    return _TOLERANCES[{2: 11, 4: 24}.get(dtype.itemsize, 53)] if dtype.kind == "f" else None
 
 
 def _text(value: Any, depth: int = 0) -> str:
@@ -177,19 +162,19 @@ def _equal(actual: Any, wanted: Any) -> bool:
     return bool(np.array_equal(np.asarray(actual), np.asarray(wanted)))
 
 
-def _numeric_difference(actual: Any, wanted: Any, rtol: float | None, atol: float | None) -> str | None:
+def _numeric_difference(actual: Any, wanted: Any, allowed: Allowed) -> str | None:
     if not _is_numeric(actual):
         return f"wanted {show(wanted)}, got {show(actual)}"
-    if type(actual) is type(wanted) is int and rtol is atol is None:
+    if type(actual) is type(wanted) is int and allowed.rtol is allowed.atol is None:
         return None if actual == wanted else f"wanted {show(wanted)}, got {show(actual)}"
     found, target = np.asarray(actual), np.asarray(wanted)
     if found.shape != target.shape:
         return f"wanted shape {list(target.shape)}, got shape {list(found.shape)}: {show(actual)}"
     if (found.dtype.kind == "b") != (target.dtype.kind == "b"):
         return f"wanted {show(wanted)}, got {show(actual)}: one is boolean, the other is not"
-    default_r, default_a = tolerance(actual, wanted)
-    relative = default_r if rtol is None else rtol
-    absolute = default_a if atol is None else atol
+    default_r, default_a = tolerances.default(allowed.profile, actual, wanted)
+    relative = default_r if allowed.rtol is None else allowed.rtol
+    absolute = default_a if allowed.atol is None else allowed.atol
     if _close(found, target, relative, absolute):
         return None
     return f"wanted {show(wanted)}, got {show(actual)} (rtol {relative:g}, atol {absolute:g})"
@@ -206,7 +191,7 @@ def _close(found: np.ndarray[Any, Any], target: np.ndarray[Any, Any], rtol: floa
         return False
 
 
-def _sequence_difference(actual: Any, wanted: Any, rtol: float | None, atol: float | None) -> str | None:
+def _sequence_difference(actual: Any, wanted: Any, allowed: Allowed) -> str | None:
     kind = list if issubclass(type(wanted), list) else tuple
     if not issubclass(type(actual), kind):
         return f"wanted a {kind.__name__}, got {show(actual)}"
@@ -214,13 +199,13 @@ def _sequence_difference(actual: Any, wanted: Any, rtol: float | None, atol: flo
     if len(found) != len(target):
         return f"wanted {len(target)} items, got {len(found)}: {show(actual)}"
     for index, (one, other) in enumerate(zip(found, target, strict=True)):
-        problem = difference(one, other, rtol, atol)
+        problem = difference(one, other, allowed)
         if problem is not None:
             return f"item {index}: {problem}"
     return None
 
 
-def _dict_difference(actual: Any, wanted: dict[Any, Any], rtol: float | None, atol: float | None) -> str | None:
+def _dict_difference(actual: Any, wanted: dict[Any, Any], allowed: Allowed) -> str | None:
     if not issubclass(type(actual), dict):
         return f"wanted a dict, got {show(actual)}"
     found = dict(dict.items(actual))
@@ -228,7 +213,7 @@ def _dict_difference(actual: Any, wanted: dict[Any, Any], rtol: float | None, at
     if not all(_is_plain(key) or id(key) in own for key in found) or found.keys() != wanted.keys():
         return f"wanted the keys {show(list(wanted))}, got {show(list(found))}"
     for key, target in wanted.items():
-        problem = difference(found[key], target, rtol, atol)
+        problem = difference(found[key], target, allowed)
         if problem is not None:
             return f"key {key!r}: {problem}"
     return None

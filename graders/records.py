@@ -204,6 +204,7 @@ class Receipt(Record):
     """The execution record of one examination. Hashes are hex SHA-256; times are seconds, `started` is ISO 8601 UTC.
 
     What it spent: `wall_s`, `cpu_s` of all its processes, and `peak_bytes`, the most resident memory of its candidate.
+    `tolerances` is the profile by which `expect` compared.
     """
 
     graders: str
@@ -223,6 +224,7 @@ class Receipt(Record):
     restarts: int = 0
     peak_bytes: int = 0
     compilation: Compilation | None = None
+    tolerances: str = "cpu"
 
 
 class ExecutionRecord(Record):

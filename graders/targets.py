@@ -61,6 +61,11 @@ class Target(Record):
     topology: str = ""
     patience_s: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0)
 
+    @property
+    def tolerances(self) -> str:
+        """The profile that values are compared by: that of the accelerator, whichever process holds it."""
+        return self.platform if self.holder else "cpu"
+
     def platform_of(self, role: str) -> str:
         """What the process of this role must run on, in JAX's words."""
         return self.platform if role == self.holder else "cpu"

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graders import compare
-from graders.compare import difference
+from graders import compare, tolerances
+from graders.compare import Allowed, difference
 
 atoms = (
     st.none() | st.booleans() | st.integers(-(10**400), 10**400) | st.floats() | st.complex_numbers() | st.text() | st.binary()
@@ -81,16 +81,17 @@ def test_the_tolerance_follows_the_dtype(name):
     dtype = np.dtype(getattr(ml_dtypes, name, name))
     exact = np.linspace(1.0, 1.9, 7)
     assert difference(exact.astype(dtype), exact) is None or name.startswith("float8")
-    relative, _ = compare.tolerance(np.zeros(1, dtype))
+    relative, _ = tolerances.default("cpu", np.zeros(1, dtype))
     assert relative >= 2.0 ** -FORMATS[name] or name.startswith("float8")
     assert (
         difference(
-            (exact * (1 + 0.4 * relative)).astype(np.float64), exact.astype(dtype).astype(np.float64), rtol=relative
+            (exact * (1 + 0.4 * relative)).astype(np.float64), exact.astype(dtype).astype(np.float64), Allowed(relative)
         )
         is None
     )
     assert (
-        difference(np.asarray(1 + 5 * relative), np.asarray(1.0, dtype).astype(np.float64), rtol=relative) is not None
+        difference(np.asarray(1 + 5 * relative), np.asarray(1.0, dtype).astype(np.float64), Allowed(relative))
+        is not None
     )
 
 
@@ -187,11 +188,11 @@ def test_random_keys_are_compared_by_what_they_draw():
 
 def test_a_tolerance_that_is_given_is_used():
     """`rtol` and `atol` replace the defaults, each by itself."""
-    assert difference(1.05, 1.0, rtol=0.1) is None
-    assert difference(1.05, 1.0, atol=0.1) is None
-    assert difference(np.float32(1.00001), 1.0, rtol=0.0, atol=0.0) is not None
-    assert difference(3, 2, atol=1) is None
-    assert difference([3], [2], atol=1) is None
+    assert difference(1.05, 1.0, Allowed(rtol=0.1)) is None
+    assert difference(1.05, 1.0, Allowed(atol=0.1)) is None
+    assert difference(np.float32(1.00001), 1.0, Allowed(0.0, 0.0)) is not None
+    assert difference(3, 2, Allowed(atol=1)) is None
+    assert difference([3], [2], Allowed(atol=1)) is None
 
 
 def test_the_place_of_the_first_difference_is_told():

@@ -27,8 +27,13 @@ _MAX_BYTES = 64 * 2**20
 
 
 class Meet(Record, tag="meet"):
-    """A new candidate: its channel comes along as a descriptor. Programs are wanted for the platform `elsewhere` too."""
+    """A new candidate: its channel comes along as a descriptor. Its values are compared by this profile of tolerances.
 
+    The target decides the profile. What the candidate says of its platform is compared with the target and decides nothing.
+    Programs are wanted for the platform `elsewhere` too.
+    """
+
+    tolerances: str = "cpu"
     elsewhere: str = ""
 
 

@@ -26,7 +26,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from graders import compare
+from graders import compare, tolerances
 from graders.checks import Recorder, recording
 from graders.exam import control
 from graders.exam.exported import Notes
@@ -65,7 +65,7 @@ def main(argument: dict[str, Any], fds: list[int]) -> None:
         except EOFError:
             return
         if isinstance(told, control.Meet):
-            control.send(channel, examiner.meet(socket.socket(fileno=received[0]), told.elsewhere))
+            control.send(channel, examiner.meet(socket.socket(fileno=received[0]), told.tolerances, told.elsewhere))
         elif isinstance(told, control.Examine):
             control.send(channel, examiner.examine(told))
 
@@ -97,9 +97,11 @@ class Examiner:
         self._peer: Peer | None = None
         self._fetched: dict[str, Any] = {}
         self._notes = Notes()
+        self._tolerances = tolerances.CPU
 
-    def meet(self, channel: socket.socket, elsewhere: str = "") -> control.Met:
-        """Talk to this candidate from now on; say where both processes run."""
+    def meet(self, channel: socket.socket, profile: str, elsewhere: str = "") -> control.Met:
+        """Talk to this candidate from now on, and compare its values by this profile; say where both processes run."""
+        self._tolerances = profile
         if self._peer is not None:
             self._peer.channel.close()
         self._peer = Peer(channel, 2, allows=grants, tell=False)
@@ -121,7 +123,7 @@ class Examiner:
         output, lost = Capture(), None
         problem: Problem | None = None
         value: Any = None
-        with recording() as recorder, redirect_stdout(output), redirect_stderr(output):
+        with recording(self._tolerances) as recorder, redirect_stdout(output), redirect_stderr(output):
             try:
                 self._prepare(told)
                 for segment in told.segments:

@@ -105,7 +105,8 @@ class Pair:
         with ours, theirs:
             start = self._candidate_start(theirs.fileno())
             self._kernel = Kernel(start, self._conditions.output_bytes, self._nursery_of(CANDIDATE))
-            meet = control.Meet(PLATFORM if self._conditions.target.topology else "")
+            target = self._conditions.target
+            meet = control.Meet(target.tolerances, PLATFORM if target.topology else "")
             control.send(self._line(), meet, (ours.fileno(),))
         told = attest.met(self._receive(_MEET_S), self._conditions.target)
         walls = {"examiner": self._examiner.walls, "candidate": self._kernel.walls}

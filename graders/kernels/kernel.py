@@ -50,7 +50,7 @@ _LAZY = (
 )
 
 for _name in _LAZY:
-    with contextlib.suppress(ImportError):
+    with contextlib.suppress(ImportError, OSError):  # the second is matplotlib, where no folder of its own is writable
         importlib.import_module(_name)
 
 # The debugger would start threads and sockets, and a candidate needs none.

@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -69,8 +70,8 @@ class Cluster:
             client = self._open.enter_context(_connected(self._address))
             places, resources = _places(client, self._address, self._course.conditions.target.resource)
             self._most = places * _AHEAD
-            # scattered once: workers hand it to each other
-            plan = client.scatter(msgspec.msgpack.encode(_portable(self._course)), hash=False)
+            # a task, which is done again when every worker that has its result is lost; what is scattered would be gone
+            plan = client.submit(_plan, msgspec.msgpack.encode(_portable(self._course)), pure=False)
             begin = functools.partial(client.submit, _grade, plan, environment_sha256())
             self._submit = functools.partial(begin, pure=False, resources=resources)
         return self._submit
@@ -83,6 +84,11 @@ class Cluster:
             done = wait(list(running), patience_s, return_when="FIRST_COMPLETED").done
         except TimeoutError:
             return
+        except CancelledError:
+            raise GradersError(
+                f"The scheduler at {self._address} was lost. What was graded until then is stored. "
+                f"Next step: start it and its workers again, then the same command, which grades the rest."
+            ) from None
         for future in done:
             yield self._result(future, running.pop(future))
 
@@ -136,6 +142,11 @@ def _portable(course: Course) -> Course:
 
 
 # What follows runs in a worker.
+
+
+def _plan(course: bytes) -> bytes:
+    """What every task needs; it crosses the network once, and workers hand it to each other."""
+    return course
 
 
 def _grade(plan: bytes, environment: str, job: bytes) -> bytes:

@@ -233,4 +233,5 @@ def _receipt(job: Job, course: Course, run: Run | None, seed: int, started: date
         restarts=run.restarts if run else 0,
         peak_bytes=run.peak_bytes if run else 0,
         compilation=run.compilation if run else None,
+        tolerances=course.conditions.target.tolerances,
     )

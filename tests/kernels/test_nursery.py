@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -180,6 +182,14 @@ def test_unknown_preload_is_told() -> None:
     """A module that cannot be imported is named in the error."""
     with Zygote(preload=("no_such_module",)) as broken, pytest.raises(InfrastructureError, match="no_such_module"):
         broken.spawn(Spawn(entry="builtins:print", isolation="process"))
+
+
+def test_what_only_warms_keeps_nobody_from_grading(tmp_path: Path) -> None:
+    """A library that is imported beforehand and finds no folder of its own writable, as matplotlib may, is left for later."""
+    (tmp_path / "matplotlib_inline").mkdir()
+    (tmp_path / "matplotlib_inline" / "__init__.py").write_text("raise OSError('no writable folder')")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import graders.kernels.kernel"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 def test_backend_in_zygote_is_refused() -> None:

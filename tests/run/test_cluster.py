@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import os
-import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +19,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from dask_processes import Cluster
 from one_exercise import SLEEP, job
 
 from graders.errors import GradersError
@@ -33,41 +31,6 @@ from graders.targets import Target
 pytestmark = pytest.mark.system
 
 CLASS = 12
-
-
-class Cluster:
-    """A scheduler and workers, each a process of its own with a folder of its own."""
-
-    def __init__(self, home: Path, environment: dict[str, str]) -> None:
-        self.home, self.environment = home, os.environ | environment
-        self.processes: list[subprocess.Popen[bytes]] = []
-        self.address = self.started("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-
-    def started(self, kind: str, *options: str) -> str:
-        """Start one and wait until it says where it listens."""
-        number = len(self.processes)
-        log = self.home / f"{number}.log"
-        with log.open("wb") as file:
-            command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", *options]
-            self.processes.append(subprocess.Popen(command, cwd=self.home, env=self.environment, stderr=file))
-        wanted = {"scheduler": r"Scheduler at: +(\S+)", "worker": r"Registered to: +(\S+)"}[kind]
-        deadline = time.monotonic() + 60
-        while (found := re.search(wanted, log.read_text())) is None:
-            assert self.processes[-1].poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.05)
-        return found[1]
-
-    def add(self, *options: str) -> subprocess.Popen[bytes]:
-        """One more worker."""
-        self.started("worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard", *options)
-        return self.processes[-1]
-
-    def close(self) -> None:
-        """End all that runs."""
-        for one in self.processes:
-            one.kill()
-            one.wait()
 
 
 @pytest.fixture
@@ -116,6 +79,28 @@ def test_the_class_gets_its_scores_whatever_happens_to_workers(clusters: Callabl
     victim.send_signal(signal.SIGKILL)
     here.add()
     assert scores(itertools.chain([first], graded)) == RIGHT
+
+
+def test_what_all_tasks_need_outlives_every_worker(clusters: Callable[..., Cluster]) -> None:
+    """The only worker is killed with work in hand, and another joins only then: it has all it needs to go on."""
+    here = clusters()
+    only = here.add()
+    graded = grade(handed_in(3), here.address)
+    first = next(graded)
+    only.send_signal(signal.SIGKILL)
+    here.add()
+    assert scores(itertools.chain([first], graded)) == dict(list(RIGHT.items())[:3])
+
+
+def test_a_scheduler_that_is_lost_is_told(clusters: Callable[..., Cluster]) -> None:
+    """Whoever grades learns that the scheduler has gone, and what to do; what was done until then is theirs."""
+    here = clusters()
+    here.add()
+    graded = grade(handed_in(3), here.address)
+    next(graded)
+    here.processes[0].kill()
+    with pytest.raises(GradersError, match=r"The scheduler at .* was lost"):
+        list(graded)
 
 
 def test_a_submission_that_loses_every_worker_is_not_graded(clusters: Callable[..., Cluster]) -> None:

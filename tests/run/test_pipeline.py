@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from graders import config
@@ -14,9 +15,10 @@ from graders.errors import InfrastructureError
 from graders.exam import session
 from graders.kernels import client
 from graders.kernels.nursery import Zygote, best_level
-from graders.records import Status
+from graders.records import Receipt, Status
 from graders.run import pipeline, trials
 from graders.run.pipeline import Course, Job
+from graders.targets import BUILT_IN
 
 SUBMISSIONS = Path(__file__).resolve().parents[1] / "submissions" / "course"
 
@@ -100,3 +102,14 @@ def test_a_fault_in_mid_run_leaves_nothing_behind(
     assert len(set(seen)) == 2
     assert report.receipt is not None
     assert report.receipt.restarts == 0
+
+
+@pytest.mark.parametrize(("target", "profile"), [("cpu", "cpu"), ("tpu", "tpu"), ("tpu-compile", "cpu")])
+def test_the_receipt_names_the_tolerances(course: Course, job: Job, target: str, profile: str) -> None:
+    """What `expect` allows follows the target, and whoever reads a report learns it; one from before that was made on a CPU."""
+    conditions = msgspec.structs.replace(course.conditions, target=BUILT_IN[target])
+    receipt = pipeline.not_graded(job, msgspec.structs.replace(course, conditions=conditions), "").report.receipt
+    assert receipt is not None
+    assert receipt.tolerances == profile
+    older = {name: value for name, value in msgspec.to_builtins(receipt).items() if name != "tolerances"}
+    assert msgspec.convert(older, Receipt).tolerances == "cpu"
