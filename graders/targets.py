@@ -75,6 +75,7 @@ _CHIP = Target(
     environment=TPU_ENVIRONMENT,
     devices=_NODES,
     readable=_TOLD,
+    # libtpu starts dozens of threads, and hangs where it may not: with 64 a candidate never comes up, with 512 it does
     limits={"memory_bytes": 8 * 2**30, "processes": 512, "cell_timeout_s": 120, "submission_timeout_s": 900},
     slots=1,
     resource="TPU",

@@ -42,6 +42,11 @@ def job(course: Course) -> Job:
     return trials.job(SUBMISSIONS, SUBMISSIONS / "source" / "ps1", course.assignment, "student-01", {})
 
 
+def test_the_cpu_needs_no_second_zygote(zygote: Zygote) -> None:
+    """A target on which no process holds an accelerator starts one warm process and none beside it."""
+    assert zygote.beside is None
+
+
 @pytest.mark.parametrize("faults", [1, 2, 3])
 def test_a_kernel_that_is_slow_to_start_is_tried_twice_again(
     course: Course, job: Job, zygote: Zygote, monkeypatch: pytest.MonkeyPatch, faults: int

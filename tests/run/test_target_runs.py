@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
@@ -14,7 +15,7 @@ from one_exercise import job
 
 from graders.kernels.nursery import Nursery, Zygote
 from graders.records import Report, Status
-from graders.run import lease, pipeline
+from graders.run import executors, lease, pipeline
 from graders.run.pipeline import Course
 from graders.targets import BUILT_IN, Target
 
@@ -46,7 +47,10 @@ def on(target: Target, test: str = "assert a == 1") -> Course:
     [answer, old] = course.assignment.notebooks["lesson"]
     cells = (answer, msgspec.structs.replace(old, source=test, released=test))
     assignment = msgspec.structs.replace(course.assignment, notebooks={"lesson": cells})
-    return Course(assignment, course.reference, msgspec.structs.replace(course.conditions, target=target))
+    limits = msgspec.structs.replace(course.conditions.limits, processes=target.limits.get("processes", 64))
+    return Course(
+        assignment, course.reference, msgspec.structs.replace(course.conditions, target=target, limits=limits)
+    )
 
 
 def graded(target: Target, nursery: Nursery, test: str = "assert a == 1", answer: str = "a = 1") -> Report:
@@ -105,6 +109,20 @@ def test_without_a_chip_the_target_tpu_gives_no_score() -> None:
     assert "(JAX: Unable to initialize backend 'tpu'" in report.reason
     assert "Here this machine has no TPU" in report.reason
     assert "Next step: grade on a TPU VM (docs/tpu.md), or with --target tpu-compile" in report.reason
+
+
+@pytest.mark.system
+def test_workers_share_both_zygotes_and_queue_for_the_chip() -> None:
+    """Two workers and one slot: every submission is examined on the target, one at a time."""
+    test = "assert list(a) == ['slot 0', True, 'cpu'], a"
+    jobs = [job(f"student-{number:02d}", ANSWER) for number in range(3)]
+    found = [one.report for one in executors.local(jobs, on(PLAIN, test), 2)]
+    assert [(one.score, one.status) for one in found] == [(3, Status.graded)] * 3
+    receipts = sorted((one.receipt for one in found if one.receipt), key=lambda one: one.started)
+    begun = [datetime.fromisoformat(one.started).timestamp() for one in receipts]
+    ended = [start + sum(one.phases_s.values()) for start, one in zip(begun, receipts, strict=True)]
+    assert len(receipts) == 3
+    assert all(end <= start + 0.01 for end, start in zip(ended, begun[1:], strict=False))
 
 
 @pytest.mark.parametrize("patience_s", [(), (0.05,) * 100])
