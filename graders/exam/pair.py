@@ -230,14 +230,8 @@ class Pair:
             "cache": cache,
             "cache_writable": conditions.fill_caches,
         }
-        if role != target.holder:
-            return given
-        return given | {
-            "cache": None,  # what is in it was compiled for the CPU
-            "environment": chips.environment(target, conditions.slot),
-            "devices": chips.devices(target),
-            "readable": chips.readable(target),
-        }
+        # what is in the cache was compiled for the CPU
+        return given | chips.given(target, conditions.slot) | {"cache": None} if role == target.holder else given
 
 
 def _place(told: dict[str, object], walls: object) -> Place:

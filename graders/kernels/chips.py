@@ -14,6 +14,7 @@ import struct
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -137,6 +138,11 @@ def environment(target: Target, slot: int) -> dict[str, str]:
     where = library() if target.platform == "tpu" else ""
     ours = {"JAX_PLATFORMS": target.platform} | ({"TPU_LIBRARY_PATH": where} if where else {})
     return {name: value.replace("{slot}", str(slot)) for name, value in target.environment.items()} | ours
+
+
+def given(target: Target, slot: int) -> dict[str, Any]:
+    """What the holder's `Spawn` has more than another."""
+    return {"environment": environment(target, slot), "devices": devices(target), "readable": readable(target)}
 
 
 def devices(target: Target) -> tuple[str, ...]:
