@@ -82,9 +82,10 @@ def test_a_chip_is_known_by_its_number_on_the_bus(tmp_path: Path, chip: tuple[st
     ],
 )
 def test_what_is_missing_is_told_with_the_next_step(
-    tmp_path: Path, chip: tuple[str, str] | None, nodes: tuple[str, ...], told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chip: tuple[str, str] | None, nodes: tuple[str, ...], told: str
 ) -> None:
     """A chip without its node is a container's fault, a node without libtpu a matter of installing, and neither is no TPU."""
+    monkeypatch.setenv(chips.NAME, str(tmp_path / "none.so"))  # where it is installed too, there is none here
     said = chips.problem(chips.look(machine(tmp_path, chip=chip, nodes=nodes)))
     assert told in said
     assert "Next step: " in said
