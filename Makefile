@@ -4,7 +4,7 @@
 #   make demo          a simulated class, graded
 #   make test          the tests
 #   make hub           what deploy/jupyterhub/ runs: JupyterHub and its proxy, see docs/jupyterhub.md
-#   make test-system   the tests that need Chromium and, as root, accounts: pages, JupyterLab, formgrader, a hub, a cluster; and long walks
+#   make test-system   the tests that need Chromium, PostgreSQL and, as root, accounts: pages, JupyterLab, formgrader, a hub, a cluster; and long walks
 #   make attack        the attack corpus and a table of what succeeded; `make attack NBGRADER=1` runs nbgrader too: docs/attacks.md
 #   make fuzz          coverage-guided fuzzing of what reads a candidate's bytes, five minutes; `make fuzz TARGET=programs SECONDS=36000`
 #   make test-newest   the tests with the newest JAX, also on Python 3.13 where there is one

@@ -15,12 +15,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Column, MetaData, String, Table, Text, delete, insert, inspect, select, text
+from sqlalchemy import Column, MetaData, String, Table, Text, bindparam, delete, insert, inspect, select, text
 from sqlalchemy.engine import Connection
 
 from graders.records import Report
-from graders.results.marks import ZERO, Mark, Marks, of
-from graders.results.standings import opened
+from graders.results.database import opened
+from graders.results.marks import ZERO, Mark, Marks, of, storable
 
 ANSWERS = Table(
     "graders_answers",
@@ -40,21 +40,22 @@ from assignment a join submitted_assignment sa on sa.assignment_id = a.id
 join submitted_notebook sn on sn.assignment_id = sa.id join notebook n on n.id = sn.notebook_id
 """
 _WANTED = "where a.name = :assignment and (:student is null or sa.student_id = :student)"
+_STUDENT = bindparam("student", type_=String)  # PostgreSQL must know the type of one that may be None
 _GRADES = text(
     "select sa.student_id as student, n.name as notebook, b.name as cell, g.manual_score as score, "
     f"g.extra_credit as extra, g.needs_manual_grade as needs {_HANDED_IN} "
     f"join grade g on g.notebook_id = sn.id join base_cell b on b.id = g.cell_id {_WANTED}"
-)
+).bindparams(_STUDENT)
 _COMMENTS = text(
     f"select sa.student_id as student, n.name as notebook, b.name as cell, c.manual_comment as comment {_HANDED_IN} "
     "join comment c on c.notebook_id = sn.id join base_cell b on b.id = c.cell_id "
     f"{_WANTED} and c.manual_comment is not null and c.manual_comment != ''"
-)
+).bindparams(_STUDENT)
 _DUE = text("select 1 from assignment where name = :assignment and duedate is not null")
 _PENALTIES = text(
     f"select sa.student_id as student, sn.late_submission_penalty as penalty {_HANDED_IN} "
     f"{_WANTED} and sn.late_submission_penalty is not null"
-)
+).bindparams(_STUDENT)
 
 
 def marks_of(course: Path, assignment: str, db_url: str = "") -> dict[str, Marks]:
@@ -117,7 +118,7 @@ def remember(connection: Connection, report: Report, marks: Marks) -> None:
     for one in report.exercises:
         key = {"student": report.student, "assignment": report.assignment, "notebook": one.notebook, "cell": one.id}
         mark = of(one, marks)
-        row: dict[str, str | None] = {**key, "answer": one.answer.encode("utf-8", "replace").decode()}
+        row: dict[str, str | None] = {**key, "answer": storable(one.answer)}
         if mark.given:
             row |= {"mark": _text(mark), "marked_answer": mark.answer}
         same = [ANSWERS.c[name] == value for name, value in key.items()]

@@ -19,7 +19,7 @@ from graders.coursework import Assignment, Reference
 from graders.errors import CourseError
 from graders.findings import Finding, Level
 from graders.records import Record
-from graders.results import journal
+from graders.results import journal, standings
 from graders.run import gating, grading, locks, pipeline, recording
 
 
@@ -66,6 +66,9 @@ def release(settings: Settings, name: str, isolation: str | None = None, force: 
     conditions = pipeline.conditions_of(settings, name, isolation)
     source, target = settings.course / "source" / name, settings.course / "release" / name
     author = read_assignment(settings.course, name, released=False)
+    standings.statuses(
+        settings.course, settings.db_url
+    )  # a gradebook that does not answer is told before anything is done
     with locks.holding(settings.course, name, "release"), pipeline.new_zygote() as zygote:
         wrong = gating.reference(author, conditions, zygote, 1, 1, kernel=False)
         found = lint(author, conditions.sealed) + wrong

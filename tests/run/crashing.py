@@ -29,7 +29,7 @@ from graders.coursework import Reference
 from graders.errors import VerifyError
 from graders.kernels import syscalls
 from graders.records import ExerciseResult, Kind, Report, Status, to_json
-from graders.results import feedback, journal, receipts, report, standings
+from graders.results import database, feedback, journal, receipts, report, standings
 from graders.results.folders import hash_submission
 from graders.run import bookkeeping, desk, pipeline
 from graders.run.inbox import Inbox
@@ -73,7 +73,7 @@ def make(home: Path) -> Path:
         b'c.CourseDirectory.course_id = "small"\nc.Exchange.root = "exchange"\nc.ExchangeCollect.check_owner = False\n',
     )
     nbgrader_parts.without_alembic_command()
-    with Gradebook(standings.default_url(course), "small") as book:
+    with Gradebook(database.default_url(course), "small") as book:
         book.add_assignment("ps1")
         book.add_notebook("lesson", "ps1")
         book.add_grade_cell("a-test", "lesson", "ps1", max_score=3, cell_type="code")
@@ -234,7 +234,7 @@ def grade(course: Path, student: str) -> float | None:
 
     asked = text("select g.auto_score from grade g join submitted_notebook n on n.id = g.notebook_id "
                  "join submitted_assignment a on a.id = n.assignment_id where a.student_id = :student")  # fmt: skip
-    with standings.opened(course, "") as engine, engine.connect() as connection:
+    with database.opened(course, "") as engine, engine.connect() as connection:
         return connection.execute(asked, {"student": student}).scalar()
 
 
