@@ -6,17 +6,19 @@ Comes in: a course folder, an address. Goes out: engines. Must not: show a passw
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import create_engine, event, make_url
+from sqlalchemy import Column, Index, MetaData, String, Table, create_engine, event, make_url
 from sqlalchemy.engine import Connection, Engine
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, ProgrammingError, SQLAlchemyError
 
 from graders.errors import InfrastructureError, SettingsError
 
 BUSY_MS = 60_000
+# Where nbgrader looks without an index, and so through the rows of the whole class for each submission
+_LOOKED_UP = (("submitted_notebook", "assignment_id"), ("grade", "notebook_id"), ("comment", "notebook_id"))
 _SHARED = ("student", "submitted_assignment", "grade", "comment")  # nbgrader's tables that formgrader writes to
 
 
@@ -105,3 +107,12 @@ def _lock_postgres(engine: Engine) -> None:
     def _begin(connection: Connection) -> None:
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = {BUSY_MS}")
         connection.exec_driver_sql(f"LOCK TABLE {', '.join(_SHARED)} IN SHARE ROW EXCLUSIVE MODE")
+
+
+def hasten(engine: Engine) -> None:
+    """Indexes that let a report be stored in a class of 2,000 as quickly as in one of 20. No row changes."""
+    for table, column in _LOOKED_UP:
+        with suppress(ProgrammingError):  # an account that does not own the tables goes without
+            Index(f"graders_{table}", Table(table, MetaData(), Column(column, String)).c[column]).create(
+                engine, checkfirst=True
+            )

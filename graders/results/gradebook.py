@@ -55,6 +55,7 @@ class Writer:
             database.take_turns(self._book.engine)
             TABLE.create(self._book.engine, checkfirst=True)
             ANSWERS.create(self._book.engine, checkfirst=True)
+            database.hasten(self._book.engine)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -111,7 +112,8 @@ class Writer:
             InfrastructureError: the database could not be written.
         """
         with self._writing() as (_, book):
-            rows = [row for row in self._submissions(book, report) for row in row.notebooks if row.name == one.notebook]
+            submission = _submission(book, report)
+            rows = [row for row in submission.notebooks if row.name == one.notebook] if submission else []
             grade = next((grade for row in rows for grade in row.grades if grade.name == one.id), None)
             if grade is None:
                 raise CourseError(
@@ -156,14 +158,10 @@ class Writer:
         """nbgrader's row of the submission, its penalties computed anew; None when there is none."""
         book.db.flush()
         book.db.expire_all()  # the sums that the penalty depends on are nbgrader's to add up
-        submission = next(iter(self._submissions(book, report)), None)
+        submission = _submission(book, report)
         if submission is not None:
             charge(submission, Path(self.course))
         return submission
-
-    def _submissions(self, book: Gradebook, report: Report) -> list[Any]:
-        rows = book.find_assignment(report.assignment).submissions
-        return [one for one in rows if one.student_id == report.student]
 
 
 @contextmanager
@@ -177,6 +175,15 @@ def _inside(book: Gradebook, connection: Connection) -> Iterator[Gradebook]:
     finally:
         book.db.remove()
         book.db = before
+
+
+def _submission(book: Gradebook, report: Report) -> Any:
+    from nbgrader.api import MissingEntry
+
+    try:
+        return book.find_submission(report.assignment, report.student)
+    except MissingEntry:
+        return None
 
 
 def _marks(connection: Connection, report: Report) -> Marks:

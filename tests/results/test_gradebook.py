@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import pickle
+import shutil
 import sqlite3
 from contextlib import closing
 from decimal import Decimal
@@ -314,6 +315,28 @@ def test_a_course_that_used_nbgrader_before_keeps_its_grades(course, reading):
     [row] = statuses(course)
     assert (row.status, row.score) == ("graded", 4)
     assert reading().find_submission("ps1", "student-01").score == 4.0
+
+
+def test_a_report_costs_the_same_in_a_big_class(released_course, tmp_path):
+    """To store one more report, SQLite works as much beside 40 students as beside 10: it looks at no row of anybody else."""
+    course = Path(shutil.copytree(released_course, tmp_path / "course"))
+    steps = 0
+
+    def count() -> None:
+        nonlocal steps
+        steps += 1
+
+    with Writer(course) as writer:
+        connection = writer._book.engine.raw_connection()
+        connection.driver_connection.set_progress_handler(count, 10)
+        connection.close()
+        costs = []
+        for number in range(40):
+            before = steps
+            writer.store(graded(f"student-{number:02d}"))
+            costs.append(steps - before)
+    assert costs[10] > 10
+    assert max(costs[10:]) < 1.3 * min(costs[10:])
 
 
 @pytest.mark.parametrize(
