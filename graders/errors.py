@@ -6,6 +6,7 @@
     ├── SubmissionError      what a student handed in cannot be read (becomes `not_graded`, with this text as reason)
     ├── IsolationError       the walls that the course demands do not hold here
     ├── InfrastructureError  a process of ours did not start, answer or stop (retried, then `not_graded`)
+    ├── FullError            a disk, or somebody's share of it, has no room for what is written
     ├── BusyError            another process of ours has the assignment in its hands; the text says which, and since when
     └── VerifyError          a report, receipt or submission is not what was signed
 
@@ -38,6 +39,10 @@ class IsolationError(GradersError):
 
 class InfrastructureError(GradersError):
     """A process of ours failed; never a student's fault and never a score."""
+
+
+class FullError(GradersError):
+    """There is no room to write; what stood there stands."""
 
 
 class BusyError(GradersError):

@@ -43,6 +43,7 @@ OWNERS = {
         "results/gradebook.py",
         "results/exporters.py",  # nbgrader loads it and the last one
         "run/exchange.py",
+        "run/deposit.py",
         "nbgrader_plugin.py",
     ),
     "numpy": ("exam/", "compare.py", "kernels/zygote.py", "results/likeness.py"),

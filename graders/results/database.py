@@ -15,6 +15,7 @@ from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import ArgumentError, ProgrammingError, SQLAlchemyError
 
 from graders.errors import InfrastructureError, SettingsError
+from graders.results.folders import free_bytes
 
 BUSY_MS = 60_000
 # Where nbgrader looks without an index, and so through the rows of the whole class for each submission
@@ -70,8 +71,10 @@ def explained(url: str, act: str) -> Iterator[None]:
         yield
     except SQLAlchemyError as error:
         said = " ".join(str(getattr(error, "orig", None) or error).split()).rstrip(".")
+        file = make_url(url).database if url.startswith("sqlite:///") else None
+        room = f" {free_bytes(Path(file)):,} bytes are free on its disk." if file else ""
         raise InfrastructureError(
-            f"The gradebook {_shown(url)} could not be {act}: {said}. What was stored before is whole. "
+            f"The gradebook {_shown(url)} could not be {act}: {said}.{room} What was stored before is whole. "
             "Next step: see that the database answers and has room; then run the same command again."
         ) from error
 

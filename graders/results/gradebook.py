@@ -48,6 +48,7 @@ class Writer:
         from nbgrader.api import Gradebook
 
         nbgrader_parts.without_alembic_command()
+        nbgrader_parts.without_its_log()
         database.engine_of(self.db_url)  # says what is missing
         with database.explained(self.db_url, "opened"):
             self._book = Gradebook(self.db_url, self.course_id)
@@ -167,11 +168,15 @@ class Writer:
 @contextmanager
 def _inside(book: Gradebook, connection: Connection) -> Iterator[Gradebook]:
     """Let nbgrader's API work inside our transaction: its commits only flush, its rollbacks roll all back."""
+    from nbgrader.api import InvalidEntry
+
     before = book.db
     book.db = scoped_session(sessionmaker(bind=connection, join_transaction_mode="rollback_only", autoflush=True))
     try:
         yield book
         book.db.flush()
+    except InvalidEntry as error:  # nbgrader's word for whatever a database says
+        raise error.__context__ or error from None
     finally:
         book.db.remove()
         book.db = before

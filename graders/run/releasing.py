@@ -85,7 +85,7 @@ def release(settings: Settings, name: str, isolation: str | None = None, force: 
         except BaseException:
             shutil.rmtree(target, ignore_errors=True)
             if kept:
-                shutil.copytree(kept, target)
+                kept.rename(target)  # for which a full disk has room
             raise
     refused = [one for one in found if one.level is Level.error]
     if refused and force:
