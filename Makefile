@@ -5,11 +5,12 @@
 #   make test          the tests
 #   make hub           what deploy/jupyterhub/ runs: JupyterHub and its proxy, see docs/jupyterhub.md
 #   make tpu-compiler  Google's libtpu beside .venv, for --target tpu-compile and tpu: docs/tpu.md
-#   make test-system   the tests that need Chromium and, as root, accounts and networks: pages, JupyterLab, formgrader, a hub, a cluster; and long walks
+#   make test-system   the tests that need Chromium, PostgreSQL and, as root, accounts and networks: pages, JupyterLab, formgrader, a hub, a cluster; and long walks
 #   make attack        the attack corpus and a table of what succeeded; `make attack NBGRADER=1` runs nbgrader too: docs/attacks.md
 #   make fuzz          coverage-guided fuzzing of what reads a candidate's bytes, five minutes; `make fuzz TARGET=programs SECONDS=36000`
 #   make test-newest   the tests with the newest JAX, also on Python 3.13 where there is one
 #   make test-long     big classes and big outputs, by hand: some ten minutes
+#   make class         a class of 2,000 on this machine, half an hour on two cores, and its picture: docs/measurements.md
 #   make lab           JupyterLab on this course
 #   make lint          style and types
 #   make lock          both lock files anew; `make lock UPGRADE=--upgrade` moves to the newest versions
@@ -48,7 +49,7 @@ compile = $(1)/bin/python -I -W ignore -m compileall -q -j 0 $(2) || :
 # Debian's Python may lack ensurepip: its own pip then installs into the environment from outside.
 pip = if [ -e $(1)/bin/pip ]; then $(1)/bin/python -I -m pip $(2); else "$(INTERPRETER)" -m pip --python $(1)/bin/python $(2); fi
 
-.PHONY: setup demo test test-long test-newest newest lab lint lock clean hub test-system attack fuzz tpu-compiler
+.PHONY: setup demo class test test-long test-newest newest lab lint lock clean hub test-system attack fuzz tpu-compiler
 
 setup: .venv/.ready
 	@$(call compile,.venv,graders)
@@ -61,6 +62,12 @@ test: setup
 
 test-long: setup
 	.venv/bin/python -m pytest -s -o python_files='long_*.py' tests
+
+class: setup
+	@$(call pip,.venv,install -qq --no-build-isolation --constraint requirements.lock --editable '.[bench]')
+	@mkdir -p .graders
+	STUDENTS=2000 FIGURES=.graders/class.json .venv/bin/python -m pytest -s -o python_files='long_*.py' tests/run/long_scale.py
+	.venv/bin/python tests/run/draw_class.py .graders/class.json docs/pictures/class.svg
 
 hub: setup
 	@$(call pip,.venv,install -qq --no-build-isolation --constraint requirements.lock --editable '.[hub]')

@@ -15,6 +15,7 @@ from pathlib import Path
 from graders.commands import authoring, classes, grading, handins, machine, reviewing, watching
 from graders.commands.terminal import err
 from graders.errors import GradersError
+from graders.results.folders import is_full, no_room
 
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "release": authoring.release,
@@ -43,23 +44,34 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     options = _parser().parse_args(argv)
     try:
-        return int(_COMMANDS[options.command](options))
+        status = int(_COMMANDS[options.command](options))
+        sys.stdout.flush()  # what cannot be written is told
+        return status
     except (Exception, KeyboardInterrupt) as error:
-        err.print(_message(options.command, error), markup=False)
+        err.print(_message(options, error), markup=False)
         if options.debug:
             traceback.print_exception(error)
     return 2
 
 
-def _message(command: str, error: BaseException) -> str:
+def _message(options: argparse.Namespace, error: BaseException) -> str:
+    command = options.command
     if isinstance(error, GradersError):
         return f"graders {command}: {error}"
+    if isinstance(error, OSError) and is_full(error):
+        return f"graders {command}: {no_room(error, Path(error.filename)) if error.filename else _lost_output(error)}"
     if isinstance(error, KeyboardInterrupt):
         return "graders: interrupted; what was stored is whole, and the same command goes on from there."
     return (
         f"graders {command}: {type(error).__name__}: {error}. This is our fault.\n"
         "Next step: run it again with --debug and report the traceback."
     )
+
+
+def _lost_output(error: OSError) -> str:
+    """What is written to a file names the file, so this was printed. From now on nothing is, or Python would complain when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return f"standard output could not be written: {error.strerror}. Next step: send it elsewhere, and run it again."
 
 
 def _parser() -> argparse.ArgumentParser:

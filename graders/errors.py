@@ -7,6 +7,7 @@
     ├── IsolationError       the walls that the course demands do not hold here
     ├── InfrastructureError  a process of ours did not start, answer or stop (retried, then `not_graded`)
     │   └── AcceleratorError the accelerator of a target is not there or not free (waited for, then the same)
+    ├── FullError            a disk, or somebody's share of it, has no room for what is written
     ├── BusyError            another process of ours has the assignment in its hands; the text says which, and since when
     └── VerifyError          a report, receipt or submission is not what was signed
 
@@ -43,6 +44,10 @@ class InfrastructureError(GradersError):
 
 class AcceleratorError(InfrastructureError):
     """The accelerator that a target asks for is not there, not free, or not what was asked for."""
+
+
+class FullError(GradersError):
+    """There is no room to write; what stood there stands."""
 
 
 class BusyError(GradersError):

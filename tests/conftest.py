@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+import postgres
 import pytest
 from hypothesis import settings
 
@@ -32,3 +33,10 @@ def own_keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
         yield
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[postgres.Server]:
+    """A PostgreSQL server of these tests. Where there is no PostgreSQL, they fail and say what to install."""
+    with postgres.server() as one:
+        yield one

@@ -43,6 +43,7 @@ OWNERS = {
         "results/gradebook.py",
         "results/exporters.py",  # nbgrader loads it and the last one
         "run/exchange.py",
+        "run/deposit.py",
         "nbgrader_plugin.py",
     ),
     "numpy": ("exam/", "compare.py", "tolerances.py", "kernels/zygote.py", "results/likeness.py"),
@@ -50,8 +51,9 @@ OWNERS = {
     "rapidfuzz": ("results/likeness.py",),
     "rich": ("commands/",),
     "scipy": ("results/likeness.py",),
-    "sqlalchemy": (  # one writes through nbgrader's API; our two tables are read without it
+    "sqlalchemy": (  # one opens, one writes through nbgrader's API; our two tables are read without it
         "results/classbook.py",
+        "results/database.py",
         "results/gradebook.py",
         "results/markbook.py",
         "results/standings.py",
@@ -192,7 +194,7 @@ def test_environment_yml_has_the_versions_of_the_lock():
     """conda users get, for every package that this project names, the version that `make setup` installs."""
     conda = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
     lines = next(entry["pip"] for entry in conda if isinstance(entry, dict))
-    pins = dict(line.split("==") for line in lines if not line.startswith("--"))
+    pins = dict(line.replace("[binary]", "").split("==") for line in lines if not line.startswith("--"))
     pins |= {line.split("=")[0]: line.split("=")[1] for line in conda if isinstance(line, str) and "=" in line}
     assert pins.pop("python") == "3.11"
     assert declared("dask", "test") == set(pins)

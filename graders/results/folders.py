@@ -6,21 +6,24 @@ absent, hex SHA-256. Must not: follow a link, block on a FIFO, or build a path t
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from graders.coursework import DEEPEST_FOLDER, LARGEST_FILE_BYTES, LARGEST_SUBMISSION_BYTES
-from graders.errors import SubmissionError
+from graders.errors import FullError, SubmissionError
 from graders.kernels import syscalls
 
 _CHUNK = 1 << 20
 _DRAWN = 8  # letters that tempfile draws
 _OLD = ".replaced-by-graders"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def handed_in(course: Path, student: str, assignment: str) -> Path:
@@ -48,24 +51,67 @@ def folder(course: Path, room: str, student: str, assignment: str) -> Path:
     return course / room / student / assignment
 
 
+@contextmanager
+def writing(path: Path, size: int = 0) -> Iterator[None]:
+    """Tell when there is no room for what is written to `path`, of `size` bytes if that is known.
+
+    Raises:
+        FullError: the disk is full, or who writes has used up what they may.
+    """
+    try:
+        yield
+    except OSError as error:
+        if is_full(error):
+            raise FullError(no_room(error, path, size)) from error
+        raise
+
+
+def is_full(error: OSError) -> bool:
+    """Whether an error says that there is no room."""
+    return error.errno in _FULL
+
+
+def no_room(error: OSError, path: Path, size: int = 0) -> str:
+    """What there is to say of it."""
+    wanted = f"{size:,} bytes are to be written, and " if size else ""
+    return (
+        f"{path} could not be written: {error.strerror}. {wanted[:1].upper()}{wanted[1:]}{free_bytes(path):,} bytes are free there. "
+        "What was stored before is whole. Next step: make room, then run the same command again; it goes on from there."
+    )
+
+
+def free_bytes(path: Path) -> int:
+    """How much fits on the disk on which a path is, or will be."""
+    there = next(one for one in (path, *path.absolute().parents) if one.exists())
+    return shutil.disk_usage(there).free
+
+
 def replace_folder(target: Path, files: Mapping[str, bytes]) -> None:
     """Put a folder with exactly these files in the place of `target`: all of them or none.
 
     A process killed meanwhile leaves the old folder or the new one, and another with a dot name, which `mend_folder` removes.
+
+    Raises:
+        FullError: there is no room for it.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    try:
-        for name, data in files.items():
-            path = fresh / name
-            if fresh.resolve() not in path.resolve().parents:
-                raise SubmissionError(f"{name!r} leaves the folder {target}. Name files inside it.")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-        fresh.chmod(0o750)  # holds hidden tests: nothing for other users of the machine
-        _take_place(fresh, target)
-    finally:
-        _clear(fresh, target)
+    with writing(target, sum(map(len, files.values()))):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+        try:
+            _fill(fresh, target, files)
+            fresh.chmod(0o750)  # holds hidden tests: nothing for other users of the machine
+            _take_place(fresh, target)
+        finally:
+            _clear(fresh, target)
+
+
+def _fill(fresh: Path, target: Path, files: Mapping[str, bytes]) -> None:
+    for name, data in files.items():
+        path = fresh / name
+        if fresh.resolve() not in path.resolve().parents:
+            raise SubmissionError(f"{name!r} leaves the folder {target}. Name files inside it.")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
 
 
 def _take_place(fresh: Path, target: Path) -> None:
@@ -99,17 +145,18 @@ def _clear(leftover: Path, target: Path) -> None:
 
 
 def write_file(path: Path, data: bytes, mode: int = 0o644) -> None:
-    """Write a file so that a reader sees the old one or the new one, never a part."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        Path(name).chmod(mode)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    """Write a file so that a reader sees the old one or the new one, never a part. Raises `FullError` when there is no room."""
+    with writing(path, len(data)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            Path(name).chmod(mode)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
 
 
 def leftovers(path: Path) -> list[Path]:

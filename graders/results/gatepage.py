@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from graders.findings import Gate
+from graders.results.folders import write_file
 from graders.results.pages import load
 
 TITLES = {
@@ -33,6 +34,5 @@ def render(gate: Gate) -> str:
 def write(course: Path, gate: Gate) -> Path:
     """Write `.graders/gate/ASSIGNMENT.html` and return its path."""
     path = course / ".graders" / "gate" / f"{gate.assignment}.html"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(render(gate), encoding="utf-8", errors="replace")
+    write_file(path, render(gate).encode("utf-8", "replace"))
     return path

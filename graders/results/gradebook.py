@@ -13,25 +13,23 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, event
-from sqlalchemy.engine import Connection, Engine
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import delete
+from sqlalchemy.engine import Connection
 from sqlalchemy.orm import scoped_session, sessionmaker
 
 from graders import nbgrader_parts
 from graders.errors import CourseError, InfrastructureError
 from graders.records import ExerciseResult, Report, Status
+from graders.results import database
 from graders.results.comments import comments_of
 from graders.results.lateness import charge
 from graders.results.markbook import ANSWERS, read_marks, remember
-from graders.results.marks import NO_MARKS, Marks
-from graders.results.standings import TABLE, default_url, store_status
+from graders.results.marks import NO_MARKS, Marks, storable
+from graders.results.standings import TABLE, store_status
 from graders.results.times import utc
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
-
-BUSY_MS = 60_000
 
 
 class Writer:
@@ -42,7 +40,7 @@ class Writer:
 
     def __init__(self, course: Path | str, db_url: str = "", course_id: str = "") -> None:
         self.course = str(course)
-        self.db_url = db_url or default_url(Path(course))
+        self.db_url = db_url or database.default_url(Path(course))
         self.course_id = course_id
         self._book: Gradebook | None = None
 
@@ -50,15 +48,15 @@ class Writer:
         from nbgrader.api import Gradebook
 
         nbgrader_parts.without_alembic_command()
-
-        try:
+        nbgrader_parts.without_its_log()
+        database.engine_of(self.db_url)  # says what is missing
+        with database.explained(self.db_url, "opened"):
             self._book = Gradebook(self.db_url, self.course_id)
             self._book.db.remove()
-            _patient(self._book.engine)
+            database.take_turns(self._book.engine)
             TABLE.create(self._book.engine, checkfirst=True)
             ANSWERS.create(self._book.engine, checkfirst=True)
-        except SQLAlchemyError as error:
-            raise InfrastructureError(f"The gradebook {self.db_url} cannot be opened: {error}.") from error
+            database.hasten(self._book.engine)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -115,7 +113,8 @@ class Writer:
             InfrastructureError: the database could not be written.
         """
         with self._writing() as (_, book):
-            rows = [row for row in self._submissions(book, report) for row in row.notebooks if row.name == one.notebook]
+            submission = _submission(book, report)
+            rows = [row for row in submission.notebooks if row.name == one.notebook] if submission else []
             grade = next((grade for row in rows for grade in row.grades if grade.name == one.id), None)
             if grade is None:
                 raise CourseError(
@@ -149,57 +148,47 @@ class Writer:
         """One transaction, in which nbgrader's API works."""
         if self._book is None:
             raise InfrastructureError("The gradebook writer is not open. Use it as `with Writer(course) as writer:`.")
-        try:
-            with self._book.engine.begin() as connection, _inside(self._book, connection) as book:
-                yield connection, book
-        except SQLAlchemyError as error:
-            raise InfrastructureError(f"The gradebook {self.db_url} could not be written: {error}.") from error
+        with (
+            database.explained(self.db_url, "written"),
+            self._book.engine.begin() as connection,
+            _inside(self._book, connection) as book,
+        ):
+            yield connection, book
 
     def _charge(self, book: Gradebook, report: Report) -> Any:
         """nbgrader's row of the submission, its penalties computed anew; None when there is none."""
         book.db.flush()
         book.db.expire_all()  # the sums that the penalty depends on are nbgrader's to add up
-        submission = next(iter(self._submissions(book, report)), None)
+        submission = _submission(book, report)
         if submission is not None:
             charge(submission, Path(self.course))
         return submission
-
-    def _submissions(self, book: Gradebook, report: Report) -> list[Any]:
-        rows = book.find_assignment(report.assignment).submissions
-        return [one for one in rows if one.student_id == report.student]
-
-
-def _patient(engine: Engine) -> None:
-    """Make SQLite wait for formgrader's locks, and begin transactions where SQLAlchemy does.
-
-    https://docs.sqlalchemy.org/en/20/dialects/sqlite.html, "Serializable isolation / Savepoints".
-    """
-    if engine.dialect.name != "sqlite":
-        return
-
-    @event.listens_for(engine, "connect")
-    def _connect(connection: Any, _record: object) -> None:
-        connection.isolation_level = None
-        connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
-
-    @event.listens_for(engine, "begin")
-    def _begin(connection: Connection) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-
-    engine.dispose()  # connections made before have neither
 
 
 @contextmanager
 def _inside(book: Gradebook, connection: Connection) -> Iterator[Gradebook]:
     """Let nbgrader's API work inside our transaction: its commits only flush, its rollbacks roll all back."""
+    from nbgrader.api import InvalidEntry
+
     before = book.db
     book.db = scoped_session(sessionmaker(bind=connection, join_transaction_mode="rollback_only", autoflush=True))
     try:
         yield book
         book.db.flush()
+    except InvalidEntry as error:  # nbgrader's word for whatever a database says
+        raise error.__context__ or error from None
     finally:
         book.db.remove()
         book.db = before
+
+
+def _submission(book: Gradebook, report: Report) -> Any:
+    from nbgrader.api import MissingEntry
+
+    try:
+        return book.find_submission(report.assignment, report.student)
+    except MissingEntry:
+        return None
 
 
 def _marks(connection: Connection, report: Report) -> Marks:
@@ -225,7 +214,7 @@ def _store_grades(book: Gradebook, report: Report) -> None:
     for (notebook, id), text in comments_of(report.exercises).items():
         for comment in rows[notebook].comments:
             if comment.name == id:
-                comment.auto_comment = text
+                comment.auto_comment = text and storable(text)
 
 
 def _store_grade(book: Gradebook, notebook: Any, cell: Any, one: ExerciseResult) -> None:

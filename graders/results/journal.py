@@ -21,7 +21,7 @@ from uuid import uuid4
 import msgspec
 
 from graders.records import Record, to_json
-from graders.results.folders import write_file
+from graders.results.folders import write_file, writing
 
 JOURNAL = Path(".graders", "journal.jsonl")
 FORGET = "forget"
@@ -87,11 +87,17 @@ def _read(path: Path) -> Iterator[tuple[Line, bytes]]:
 
 def _append(path: Path, line: bytes) -> None:
     handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o640)
+    size = os.fstat(handle).st_size
     try:
-        size = os.fstat(handle).st_size
         torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"  # by a crash: it must not swallow this line
-        os.write(handle, b"\n" * torn + line + b"\n")
-        os.fsync(handle)
+        left = b"\n" * torn + line + b"\n"
+        with writing(path, len(left)):
+            while left:  # a disk takes what it has room for, and says that it is full only when asked for more
+                left = left[os.write(handle, left) :]
+            os.fsync(handle)
+    except BaseException:
+        os.ftruncate(handle, size)
+        raise
     finally:
         os.close(handle)
 

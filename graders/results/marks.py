@@ -55,6 +55,11 @@ def of(one: ExerciseResult, marks: Marks) -> Mark:
     return marks.by_cell.get((one.notebook, one.id), Mark())
 
 
+def storable(text: str) -> str:
+    """A text as every database keeps it: PostgreSQL has no null character, and no encoding has half a surrogate pair."""
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+
+
 def changed(one: ExerciseResult, mark: Mark) -> bool:
     """Whether the answer is another one than the person marked; white space at the ends of lines does not count."""
     return mark.given and mark.answer is not None and _lines(mark.answer) != _lines(one.answer)
@@ -113,4 +118,4 @@ def _flags(report: Report, marks: Marks) -> Iterator[Flag]:
 
 
 def _lines(text: str) -> list[str]:
-    return [line.rstrip() for line in text.strip("\n").splitlines()]
+    return [line.rstrip() for line in storable(text).strip("\n").splitlines()]

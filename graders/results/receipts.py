@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from graders.errors import VerifyError
 from graders.records import Record, report_from_json
-from graders.results.folders import handed_in, hash_files, hash_submission
+from graders.results.folders import handed_in, hash_files, hash_submission, write_file, writing
 
 __all__ = [
     "Verified",
@@ -66,21 +66,11 @@ def signing_key(path: Path | None = None) -> Ed25519PrivateKey:
     """
     path = path or key_path()
     if not path.exists():
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = Ed25519PrivateKey.generate().private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
-        handle, name = tempfile.mkstemp(dir=path.parent)  # mkstemp makes it 0600
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(fresh)
-                file.flush()
-                os.fsync(file.fileno())
-            os.link(name, path)
-        except FileExistsError:
-            pass
-        finally:
-            Path(name).unlink()
+        with writing(path, len(fresh)):
+            _link_first(path, fresh)
     path.chmod(0o600)
     key = serialization.load_pem_private_key(path.read_bytes(), password=None)
     if not isinstance(key, Ed25519PrivateKey):
@@ -88,6 +78,21 @@ def signing_key(path: Path | None = None) -> Ed25519PrivateKey:
             f"{path} is not an Ed25519 key, and reports are signed with one. Move it away; a new one is made."
         )
     return key
+
+
+def _link_first(path: Path, fresh: bytes) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent)  # mkstemp makes it 0600
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(fresh)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(name, path)
+    except FileExistsError:
+        pass
+    finally:
+        Path(name).unlink()
 
 
 def sign(report_bytes: bytes, key: Path | None = None) -> bytes:
@@ -100,13 +105,8 @@ def publish(course: Path, key: Path | None = None) -> Path:
     public = signing_key(key).public_key()
     pem = public.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     path = course / PUBLIC_KEY
-    path.parent.mkdir(parents=True, exist_ok=True)
     while pem not in (old := path.read_bytes() if path.exists() else b""):
-        handle, name = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(old + pem)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
+        write_file(path, old + pem)
     return path
 
 

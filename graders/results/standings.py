@@ -7,16 +7,16 @@ to be imported.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
-from sqlalchemy import Column, MetaData, String, Table, Text, create_engine, delete, insert, inspect, select
+from sqlalchemy import Column, MetaData, String, Table, Text, delete, insert, inspect, select
 from sqlalchemy.engine import Connection, Engine
 
 from graders.records import Record, Report, Status, to_json
+from graders.results.database import opened
+from graders.results.marks import storable
 
 # Its own MetaData: nbgrader's create_all and migrations never see this table.
 TABLE = Table(
@@ -46,28 +46,10 @@ class Standing(Record, frozen=True):
     graded_at: str
 
 
-def default_url(course: Path) -> str:
-    """nbgrader's default database of a course folder."""
-    return f"sqlite:///{course.resolve() / 'gradebook.db'}"
-
-
 def statuses(course: Path, db_url: str = "") -> list[Standing]:
     """Every row of `graders_status`, by assignment and student; an empty list when there is no gradebook yet."""
     with opened(course, db_url) as engine:
         return read_standings(engine) if engine is not None else []
-
-
-@contextmanager
-def opened(course: Path, db_url: str) -> Iterator[Engine | None]:
-    """The gradebook of a course; None when there is none yet."""
-    if not db_url and not (course / "gradebook.db").is_file():
-        yield None
-        return
-    engine = create_engine(db_url or default_url(course))
-    try:
-        yield engine
-    finally:
-        engine.dispose()
 
 
 def read_standings(engine: Engine) -> list[Standing]:
@@ -95,7 +77,7 @@ def store_status(connection: Connection, report: Report, standing: float | None)
         "student": report.student,
         "assignment": report.assignment,
         "status": report.status.value,
-        "reason": report.reason,
+        "reason": report.reason and storable(report.reason),
         "score": None if report.score is None else str(report.score),
         "max_score": str(report.max_score),
         "report_sha256": digest(report),
@@ -105,6 +87,6 @@ def store_status(connection: Connection, report: Report, standing: float | None)
         row |= {"status": Status.graded.value, "score": str(round(standing, 9))}
         if before is not None and before["status"] != Status.not_graded.value:
             row |= {key: before[key] for key in ("status", "score", "max_score")}
-        row["reason"] = f"A later hand-in could not be graded: {report.reason}"
+        row["reason"] = f"A later hand-in could not be graded: {row['reason']}"
     connection.execute(delete(TABLE).where(own))
     connection.execute(insert(TABLE).values(row))

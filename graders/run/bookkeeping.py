@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from graders import nbgrader_parts
 from graders.config import Settings
-from graders.errors import CourseError, InfrastructureError
+from graders.errors import CourseError, GradersError, InfrastructureError
 from graders.records import Report
 from graders.results.marks import Marks
 from graders.run.orphans import end_with_parent
@@ -82,7 +82,7 @@ class Bookkeeper:
             self._pool.shutdown()
 
 
-_writer: Writer | None = None
+_writer: Writer | GradersError | None = None
 
 
 def _open(course: Path, db_url: str, course_id: str) -> None:
@@ -93,7 +93,10 @@ def _open(course: Path, db_url: str, course_id: str) -> None:
     warnings.filterwarnings("ignore", message="Object of type <Submitted")
     from graders.results.gradebook import Writer  # with SQLAlchemy, 0.3 s that only this process needs to pay
 
-    _writer = Writer(course, db_url, course_id).__enter__()
+    try:
+        _writer = Writer(course, db_url, course_id).__enter__()
+    except GradersError as error:
+        _writer = error  # a pool would tell a traceback and not this sentence
 
 
 def _store(one: Report) -> Marks:
@@ -107,4 +110,6 @@ def _charge(one: Report) -> Marks:
 def _opened() -> Writer:
     if _writer is None:
         raise CourseError("The gradebook writer is not open.")
+    if isinstance(_writer, GradersError):
+        raise _writer
     return _writer

@@ -17,7 +17,7 @@ from graders.config import Settings
 from graders.course.files import NOTES, SECOND_LOOK, STAMP, read_handed_in, read_note
 from graders.errors import SubmissionError
 from graders.records import Flag, Record
-from graders.results.folders import handed_in, hash_files, hash_submission, replace_folder, write_file
+from graders.results.folders import handed_in, hash_files, hash_submission, replace_folder, write_file, writing
 from graders.results.times import shown, utc
 from graders.run import attempts, downloads, exchange, locks
 from graders.run.arrivals import Arrived
@@ -123,7 +123,8 @@ def take(settings: Settings, assignment: str, one: Arrived, now: datetime) -> Co
     if where.is_dir() and (why := _not_newer(known, one)):
         return Collected(one.student, False, why, problem=True)
     try:
-        return _judged(settings.of(assignment), assignment, one, known, made)
+        with writing(where, sum(map(len, one.files.values()))):
+            return _judged(settings.of(assignment), assignment, one, known, made)
     except (OSError, SubmissionError) as error:  # such as a name that is too long for this disk
         return Collected(one.student, False, f"It could not be stored: {error}.", problem=True)
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from graders import nbgrader_parts
 from graders.config import Settings, read_config
-from graders.course.files import SECOND_LOOK, SECRET, STAMP, read_note
+from graders.course.files import SECRET, STAMP, read_note
 from graders.errors import CourseError
 from graders.records import Record
 from graders.results.folders import leftovers, write_file
@@ -44,16 +44,6 @@ class Inbound(Record):
     submitted: str
     why: str | None = None
     seen: str = ""
-
-
-class HandedIn(Record):
-    """What nbgrader's `submit` put into the exchange, and the folder there that students receive."""
-
-    course_id: str
-    student: str
-    submitted: str
-    folder: str
-    handed_out: str
 
 
 def inbound(settings: Settings, assignment: str) -> tuple[list[Inbound], list[str]]:
@@ -97,9 +87,9 @@ def inbound_folder(settings: Settings) -> Path:
 
 def _place(settings: Settings) -> tuple[Path, bool]:
     """That folder, and whether the owner of what lies there is looked at."""
-    app = _app(settings.course)
+    app = configured(settings.course)
     checked = bool(app.config.get("ExchangeCollect", {}).get("check_owner", True))
-    return _course_folder(app) / "inbound", checked
+    return course_folder(app) / "inbound", checked
 
 
 def _newest(found: list[Inbound]) -> Iterator[Inbound]:
@@ -174,8 +164,8 @@ def feedback_folder(settings: Settings) -> Path:
     from nbgrader.exchange import ExchangeError
     from nbgrader.exchange.default import ExchangeReleaseFeedback
 
-    app = _app(settings.course)
-    _course_folder(app)
+    app = configured(settings.course)
+    course_folder(app)
     giver = ExchangeReleaseFeedback(coursedir=app.coursedir, parent=app)
     try:
         giver.ensure_root()
@@ -185,38 +175,7 @@ def feedback_folder(settings: Settings) -> Path:
     return Path(giver.dest_path)
 
 
-def submit(folder: Path, course_id: str | None, query: str | None) -> HandedIn:
-    """Hand in a folder with nbgrader's own `submit`. `query` asks for a second look and lies beside what is handed in.
-
-    Raises:
-        CourseError: nbgrader refuses it; the text is nbgrader's.
-    """
-    from nbgrader.auth import Authenticator
-    from nbgrader.exchange import ExchangeError
-    from nbgrader.exchange.default import ExchangeSubmit
-
-    class Submit(ExchangeSubmit):
-        def do_copy(self, src: str, dest: str, log: object = None) -> None:
-            super().do_copy(src, dest, log)
-            if query is not None:
-                (Path(dest) / SECOND_LOOK).write_text(query, "utf-8")
-
-    app = _app(folder.parent, course_id)
-    _course_folder(app)
-    app.coursedir.assignment_id = folder.name
-    giver = Submit(coursedir=app.coursedir, authenticator=Authenticator(parent=app), parent=app)
-    giver.assignment_dir = str(folder.parent)
-    giver.path_includes_course = False  # the folder is named
-    try:
-        giver.start()
-    except (ExchangeError, OSError, RuntimeError) as error:
-        raise CourseError(f"{folder} was not handed in: {error}") from None
-    where = Path(giver.inbound_path) / giver.assignment_filename
-    student = where.name.split("+")[0]
-    return HandedIn(app.coursedir.course_id, student, giver.timestamp, str(where), giver.release_path)
-
-
-def _app(root: Path, course_id: str | None = None) -> NbGrader:
+def configured(root: Path, course_id: str | None = None) -> NbGrader:
     """nbgrader's configuration as its own commands find it in `root`, with its course."""
     if "nbgrader" not in sys.modules:
         nbgrader_parts.without_servers()
@@ -235,7 +194,7 @@ def _app(root: Path, course_id: str | None = None) -> NbGrader:
     return app
 
 
-def _course_folder(app: NbGrader) -> Path:
+def course_folder(app: NbGrader) -> Path:
     """The folder of a course in the exchange, whether or not it is there. Raises `CourseError` when no course is named."""
     from nbgrader.exchange.default import Exchange
 

@@ -8,15 +8,18 @@ from __future__ import annotations
 import multiprocessing
 import os
 import socket
+import tempfile
 import traceback
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from multiprocessing.sharedctypes import Synchronized
+from pathlib import Path
 
 from graders.errors import GradersError, InfrastructureError
 from graders.kernels.nursery import Nursery, Zygote
+from graders.results.folders import writing
 from graders.run import pipeline
 from graders.run.orphans import end_with_parent
 from graders.run.pipeline import Course, Graded, Job
@@ -52,9 +55,10 @@ def _grade(job: Job) -> Graded:
             _course.conditions.target
         )  # the shared one was lost; the rest of the class must not be
     try:
-        return pipeline.grade(job, _course, _nursery)
+        with writing(Path(tempfile.gettempdir())):
+            return pipeline.grade(job, _course, _nursery)
     except GradersError:
-        raise  # such as walls that cannot be had, which is so for every submission
+        raise  # such as walls that cannot be had, or a full disk, which is so for every submission
     except Exception as error:  # a mistake of ours that only this submission brings to light
         frame = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{type(error).__name__}: {error} ({frame.filename}, line {frame.lineno})"

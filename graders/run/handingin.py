@@ -17,7 +17,7 @@ from graders.exam import plan
 from graders.records import Flag, Kind, Record
 from graders.results.folders import hash_files
 from graders.results.judging import unchanged, with_answers
-from graders.run import exchange
+from graders.run import deposit
 
 
 class Look(Record):
@@ -58,7 +58,7 @@ def hand_in(folder: Path, course_id: str | None = None, query: str | None = None
             f"What you ask has {len(query.encode()):,} bytes; wanted: some words, at most {LONGEST_NOTE:,} bytes. "
             "Nothing was handed in."
         )
-    made = exchange.submit(folder.resolve(), course_id, query)
+    made = deposit.submit(folder.resolve(), course_id, query)
     left_out: list[Flag] = []
     files = read_handed_in(Path(made.folder), left_out)
     left_out += _left_behind(folder.resolve(), Path(made.folder))

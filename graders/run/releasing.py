@@ -19,7 +19,7 @@ from graders.coursework import Assignment, Reference
 from graders.errors import CourseError
 from graders.findings import Finding, Level
 from graders.records import Record
-from graders.results import journal
+from graders.results import journal, standings
 from graders.run import gating, grading, locks, pipeline, recording
 
 
@@ -66,6 +66,9 @@ def release(settings: Settings, name: str, isolation: str | None = None, force: 
     conditions = pipeline.conditions_of(settings, name, isolation)
     source, target = settings.course / "source" / name, settings.course / "release" / name
     author = read_assignment(settings.course, name, released=False)
+    standings.statuses(
+        settings.course, settings.db_url
+    )  # a gradebook that does not answer is told before anything is done
     with locks.holding(settings.course, name, "release"), pipeline.new_zygote() as zygote:
         wrong = gating.reference(author, conditions, zygote, 1, 1, kernel=False)
         found = lint(author, conditions.sealed) + wrong
@@ -82,7 +85,7 @@ def release(settings: Settings, name: str, isolation: str | None = None, force: 
         except BaseException:
             shutil.rmtree(target, ignore_errors=True)
             if kept:
-                shutil.copytree(kept, target)
+                kept.rename(target)  # for which a full disk has room
             raise
     refused = [one for one in found if one.level is Level.error]
     if refused and force:

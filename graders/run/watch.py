@@ -16,7 +16,7 @@ from contextlib import closing, suppress
 import watchfiles
 
 from graders.config import Settings
-from graders.errors import BusyError, CourseError, InfrastructureError
+from graders.errors import BusyError, CourseError, FullError, InfrastructureError
 from graders.records import Record, Report
 from graders.results.folders import folder, mend_folder
 from graders.run import exchange, grading, locks, returning
@@ -67,7 +67,7 @@ class Watch:
                 course = grading.prepare(self._settings, self._assignment, self._isolation)
                 with Desk(self._settings, course, Workers(course, self._workers), "watch") as desk:
                     self._serve(desk)
-            except (BusyError, CourseError, InfrastructureError, OSError) as error:
+            except (BusyError, CourseError, FullError, InfrastructureError, OSError) as error:
                 self._tell(f"{error} Trying again every {RETRY_S:g} s.")
                 self._stop.wait(RETRY_S)
 

@@ -26,9 +26,10 @@ from graders.course.reference import run_solution
 from graders.kernels.nursery import best_level
 from graders.records import ExerciseResult, Outcome, Report, Status
 from graders.results import feedback
+from graders.results.database import default_url
 from graders.results.folders import hash_files
 from graders.results.report import REPORT, json_line, read
-from graders.results.standings import default_url, statuses
+from graders.results.standings import statuses
 from graders.run import grading, pipeline, releasing
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from nbgrader_runs import nbgrader
@@ -41,16 +43,37 @@ c.ExportApp.plugin_class = "graders.results.exporters.StatusExport"
 @pytest.fixture(scope="session")
 def released_course(tmp_path_factory) -> Path:
     """A course in which nbgrader itself released `ps1`; copy it, do not change it."""
-    course = tmp_path_factory.mktemp("released")
+    return release(tmp_path_factory.mktemp("released"), CONFIG)
+
+
+@pytest.fixture(scope="session")
+def released_on_postgres(tmp_path_factory, postgres_server) -> Path:
+    """The same with its gradebook in the database `released` of a PostgreSQL server."""
+    url = postgres_server.create("released")
+    return release(tmp_path_factory.mktemp("released"), CONFIG + f"c.CourseDirectory.db_url = {url!r}\n")
+
+
+def release(course: Path, config: str) -> Path:
+    """Let nbgrader release `ps1`."""
     (course / "source" / "ps1").mkdir(parents=True)
     (course / "source" / "ps1" / "nb.ipynb").write_text(json.dumps(SOURCE))
-    (course / "nbgrader_config.py").write_text(CONFIG)
-    (course / "course_config.py").write_text(CONFIG)
+    (course / "nbgrader_config.py").write_text(config)
+    (course / "course_config.py").write_text(config)
     nbgrader(course, "generate_assignment", "ps1")
     return course
 
 
-@pytest.fixture
-def course(released_course, tmp_path) -> Path:
-    """A copy of the released course for one test."""
-    return Path(shutil.copytree(released_course, tmp_path / "course"))
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.system)])
+def course(request, tmp_path) -> Iterator[Path]:
+    """A copy of the released course for one test, on each kind of database."""
+    if request.param == "sqlite":
+        yield Path(shutil.copytree(request.getfixturevalue("released_course"), tmp_path / "course"))
+        return
+    released, server = request.getfixturevalue("released_on_postgres"), request.getfixturevalue("postgres_server")
+    copy, name = Path(shutil.copytree(released, tmp_path / "course")), f"course-{uuid4().hex}"
+    assert not (copy / "gradebook.db").exists()
+    server.create(name, like="released")
+    for file in ("nbgrader_config.py", "course_config.py"):
+        (copy / file).write_text((copy / file).read_text().replace(server.url("released"), server.url(name)))
+    yield copy
+    server.drop(name)

@@ -1,4 +1,4 @@
-"""Run nbgrader as a person would."""
+"""Run nbgrader as a person would, and find its gradebook where it does."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+
+from graders import config
+from graders.results.database import default_url
 
 BIN = str(Path(sys.executable).parent)
 
@@ -19,3 +22,8 @@ def nbgrader(course: Path, *arguments: str) -> None:
         [sys.executable, "-m", "nbgrader", *arguments], cwd=course, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+def address(course: Path) -> str:
+    """Where the gradebook of a course is, by its settings."""
+    return config.load(course).db_url or default_url(course)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-import sqlite3
-from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 
 import msgspec
 import pytest
-from nbgrader_runs import nbgrader
+from nbgrader_runs import address, nbgrader
+from sqlalchemy import create_engine, text
 from test_gradebook import graded, store, unreadable
 
 from graders.records import Flag, Status
@@ -29,10 +28,11 @@ FLAGS = (Flag("awaits_marking", "Some answers wait."), Flag("older_release", "It
 
 def change(course: Path, *commands: str) -> None:
     """Write into the gradebook as formgrader and nbgrader's own commands do."""
-    with closing(sqlite3.connect(course / "gradebook.db")) as book:
+    engine = create_engine(address(course))
+    with engine.begin() as book:
         for command in commands:
-            book.execute(command)
-        book.commit()
+            book.execute(text(command))
+    engine.dispose()
 
 
 def mark(cell: str, **columns: object) -> str:
@@ -43,7 +43,7 @@ def mark(cell: str, **columns: object) -> str:
 
 def by_student(course: Path, *latest: object) -> dict[str, Entry]:
     """Where each student stands."""
-    return {one.person.student: one for one in entries(course, "ps1", latest)}
+    return {one.person.student: one for one in entries(course, "ps1", latest, address(course))}
 
 
 def test_a_persons_marks_count_before_the_machines(course):
@@ -53,7 +53,7 @@ def test_a_persons_marks_count_before_the_machines(course):
     change(
         course,
         mark("b-test", manual_score=1.5, extra_credit=0.1),
-        mark("w", manual_score=2, needs_manual_grade=0),
+        mark("w", manual_score=2, needs_manual_grade=False),
         "update submitted_notebook set late_submission_penalty = 0.7",
     )
     one = by_student(course, third)["student-01"]
@@ -63,7 +63,7 @@ def test_a_persons_marks_count_before_the_machines(course):
     assert (scores["b-test"], scores["w"], scores["k"]) == (Decimal("1.6"), Decimal(2), None)
     assert [flag.name for flag in one.report.flags] == ["awaits_marking", "older_release"]
     assert one.latest == third
-    change(course, mark("k", manual_score=0, needs_manual_grade=0))
+    change(course, mark("k", manual_score=0, needs_manual_grade=False))
     one = by_student(course, third)["student-01"]
     assert [flag.name for flag in one.report.flags] == ["older_release"]
 
@@ -75,7 +75,7 @@ def test_the_totals_are_those_of_nbgraders_export(course):
     change(
         course,
         mark("a-test", extra_credit=0.5),
-        mark("w", manual_score=2.25, needs_manual_grade=0),
+        mark("w", manual_score=2.25, needs_manual_grade=False),
         "insert into student (id, last_name) values ('student-04', 'Four')",
         "update submitted_notebook set late_submission_penalty = 1.5",
     )
@@ -86,7 +86,7 @@ def test_the_totals_are_those_of_nbgraders_export(course):
     assert exported == {
         student: (one.status, "" if one.score is None else str(float(one.score))) for student, one in found.items()
     }
-    assert assignments(course) == ["ps1"]
+    assert assignments(course, address(course)) == ["ps1"]
     assert found["student-04"] == Entry(Person("student-04", "Four"), "ps1", "missing", None, Decimal(10))
 
 
@@ -112,7 +112,7 @@ def test_an_earlier_score_stands_and_the_reason_says_so(course):
     for one in (graded(), unreadable()):
         reports.write(course, one, {}, lambda data: b"signature")
         store(course, one)
-    change(course, mark("w", manual_score=3, needs_manual_grade=0))
+    change(course, mark("w", manual_score=3, needs_manual_grade=False))
     one = by_student(course, unreadable())["student-01"]
     assert (one.status, one.score) == ("graded", Decimal("7.5"))
     assert one.reason == "A later hand-in could not be graded: The file is cut off."
@@ -134,6 +134,7 @@ def test_what_nbgrader_graded_before_counts(course):
 
 def test_without_a_gradebook_the_reports_count(tmp_path):
     """Reports alone are a class; a student of whom only a folder is known has no name."""
+    (tmp_path / "course_config.py").touch()
     one = by_student(tmp_path, graded())["student-01"]
     assert (one.person, one.score, one.max_score) == (Person("student-01"), Decimal("4.5"), Decimal(10))
     assert assignments(tmp_path) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import pickle
+import shutil
 import sqlite3
 from contextlib import closing
 from decimal import Decimal
@@ -12,13 +13,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from nbgrader_runs import nbgrader
+from nbgrader_runs import address, nbgrader
 from result_samples import failed, passed
+from sqlalchemy import create_engine, text
 
-from graders.errors import CourseError, InfrastructureError
+from graders.errors import CourseError, InfrastructureError, SettingsError
 from graders.records import ExerciseResult, Kind, Report, Status
+from graders.results import standings
 from graders.results.gradebook import Writer
-from graders.results.standings import Standing, default_url, statuses
+from graders.results.standings import Standing
 
 pytestmark = [
     # nbgrader's own: SQLAlchemy 2.1 warns inside its add_submission, and its server extension imports deprecated names
@@ -56,9 +59,14 @@ def unreadable(student: str = "student-01") -> Report:
 
 def store(course: Path, *reports: Report) -> None:
     """Store reports as the pipeline does."""
-    with Writer(course) as writer:
+    with Writer(course, address(course)) as writer:
         for report in reports:
             writer.store(report)
+
+
+def statuses(course: Path) -> list[Standing]:
+    """Our rows, from wherever the course has them."""
+    return standings.statuses(course, address(course))
 
 
 @pytest.fixture
@@ -69,7 +77,7 @@ def reading(course):
     opened = []
 
     def open_book() -> Gradebook:
-        book = Gradebook(default_url(course), "course")
+        book = Gradebook(address(course), "course")
         opened.append(book)
         return book
 
@@ -153,7 +161,7 @@ def test_a_report_is_stored_whole_or_not_at_all(course, reading):
     """A report with a cell that the gradebook does not know changes nothing, not even the student's name."""
     store(course, graded())
     odd = graded("student-02", exercises=(exercise("a-test", "4", 4), exercise("new-test", "1", 1)))
-    with Writer(course) as writer:
+    with Writer(course, address(course)) as writer:
         with pytest.raises(CourseError, match="graders release ps1"):
             writer.store(odd)
         with pytest.raises(CourseError, match="new-test"):
@@ -180,7 +188,7 @@ def test_the_writer_needs_no_activated_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     with Writer(tmp_path):
         assert os.environ["PATH"].endswith("/usr/bin:/bin")
-    assert statuses(tmp_path) == []
+    assert standings.statuses(tmp_path) == []
 
 
 @pytest.mark.parametrize("student", ["o'brien [x]", "é", "-rf", "%2e%2e", "a@b", 'a "b"', "; DROP TABLE student"])
@@ -192,7 +200,7 @@ def test_student_ids_are_opaque(course, student):
 
 def test_a_writer_can_be_sent_to_another_process(course):
     """A writer that is not open can be pickled; one that is not open cannot store."""
-    writer = pickle.loads(pickle.dumps(Writer(course)))
+    writer = pickle.loads(pickle.dumps(Writer(course, address(course))))
     with pytest.raises(InfrastructureError, match="not open"):
         writer.store(graded())
     with writer:
@@ -206,19 +214,29 @@ def test_a_time_that_cannot_be_read_leaves_the_old_one(course, reading):
     assert reading().find_submission("ps1", "student-01").timestamp.isoformat() == "2026-11-12T14:05:00"
 
 
-def test_the_writer_waits_for_formgrader(course):
-    """A lock that another program holds for a moment delays a report and does not lose it."""
+def test_the_writer_waits_for_formgrader(course, reading):
+    """What a person is just now saving delays a report, and the report is judged by it: the mark stays, and somebody has to look again."""
     import threading
 
-    with Writer(course) as writer:
-        blocker = sqlite3.connect(course / "gradebook.db", isolation_level=None, check_same_thread=False)
-        blocker.execute("BEGIN IMMEDIATE")
-        timer = threading.Timer(0.5, lambda: blocker.execute("COMMIT"))
+    store(course, graded())
+    engine = create_engine(address(course))
+    with Writer(course, address(course)) as writer, engine.connect() as formgrader:
+        formgrader.execute(text("update grade set manual_score = 3, needs_manual_grade = false where auto_score = 4"))
+        timer = threading.Timer(0.5, formgrader.commit)
         timer.start()
-        writer.store(graded())
+        writer.store(graded(a="0"))
         timer.join()
-        blocker.close()
-    assert statuses(course)[0].score == Decimal("4.5")
+    engine.dispose()
+    grade = reading().find_grade("a-test", "nb", "ps1", "student-01")
+    assert (grade.auto_score, grade.manual_score, grade.needs_manual_grade) == (0, 3, True)
+
+
+def test_what_no_database_can_keep_is_stored_all_the_same(course):
+    """A null character in a student's text, or half a surrogate pair, costs nobody a grade, and is no change of a marked answer."""
+    odd = graded(exercises=(exercise("w", None, 3, manual=True, answer="a\0b\ud800c"),), score=Decimal(0))
+    lost = msgspec.structs.replace(unreadable("student-02"), reason="It holds \0.")
+    store(course, odd, lost)
+    assert [row.status for row in statuses(course)] == ["graded", "not_graded"]
 
 
 def test_the_export_is_blank_where_there_is_no_score(course, reading):
@@ -230,7 +248,7 @@ def test_the_export_is_blank_where_there_is_no_score(course, reading):
     book.update_or_create_assignment("ps1", duedate="2026-11-12 15:30:00 Europe/Berlin")
     for name in names:
         book.add_student(name)
-    with Writer(course) as writer:
+    with Writer(course, address(course)) as writer:
         writer.store(graded("student-01"))
         writer.store(unreadable("student-02"))
         writer.store(graded("student-03", a="0", b="0"))
@@ -297,3 +315,42 @@ def test_a_course_that_used_nbgrader_before_keeps_its_grades(course, reading):
     [row] = statuses(course)
     assert (row.status, row.score) == ("graded", 4)
     assert reading().find_submission("ps1", "student-01").score == 4.0
+
+
+def test_a_report_costs_the_same_in_a_big_class(released_course, tmp_path):
+    """To store one more report, SQLite works as much beside 40 students as beside 10: it looks at no row of anybody else."""
+    course = Path(shutil.copytree(released_course, tmp_path / "course"))
+    steps = 0
+
+    def count() -> None:
+        nonlocal steps
+        steps += 1
+
+    with Writer(course) as writer:
+        connection = writer._book.engine.raw_connection()
+        connection.driver_connection.set_progress_handler(count, 10)
+        connection.close()
+        costs = []
+        for number in range(40):
+            before = steps
+            writer.store(graded(f"student-{number:02d}"))
+            costs.append(steps - before)
+    assert costs[10] > 10
+    assert max(costs[10:]) < 1.3 * min(costs[10:])
+
+
+@pytest.mark.parametrize(
+    ("url", "error", "wanted"),
+    [
+        ("postgresql+psycopg2://me:secret@/book", SettingsError, r"driver.*pip install 'graders\[postgres\]'"),
+        ("postgresql+psycopg://me:secret@/book?host=/nowhere", InfrastructureError, r"me:\*\*\*@/book.*Next step"),
+        ("postgres://me:secret@/book", SettingsError, r"postgresql\+psycopg://USER@HOST/DATABASE"),
+    ],
+)
+def test_a_gradebook_that_cannot_be_had_is_told(tmp_path, url, error, wanted):
+    """Without a driver, a server or a right address, reader and writer say what is missing and what to do, and no password."""
+    with pytest.raises(error, match=wanted) as reading:
+        standings.statuses(tmp_path, url)
+    with pytest.raises(error, match=wanted) as writing, Writer(tmp_path, url):
+        pass
+    assert "secret" not in f"{reading.value}{writing.value}"

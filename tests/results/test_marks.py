@@ -7,7 +7,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from test_gradebook import exercise, graded, store, unreadable
+from nbgrader_runs import address
+from test_gradebook import exercise, graded, statuses, store, unreadable
 
 from graders.errors import CourseError
 from graders.records import Flag, Report, Status
@@ -18,7 +19,6 @@ from graders.results.marks import NO_MARKS, Mark, Marks, difference, marked
 from graders.results.mastery import mastery
 from graders.results.portfolio import Portfolio, Work, as_json
 from graders.results.portfoliopage import render
-from graders.results.standings import default_url, statuses
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Object of type:sqlalchemy.exc.SAWarning"),
@@ -42,7 +42,7 @@ def give(course: Path, id: str, mark: float | None, extra: float | None = None, 
     """What formgrader's handlers store when a person fills the fields of one answer."""
     from nbgrader.api import Gradebook
 
-    with Gradebook(default_url(course), "course") as book:
+    with Gradebook(address(course), "course") as book:
         grade = book.find_grade(id, "nb", "ps1", "student-01")
         grade.manual_score, grade.extra_credit = mark, extra
         grade.needs_manual_grade = grade.manual_score is None and grade.auto_score is None
@@ -53,7 +53,7 @@ def give(course: Path, id: str, mark: float | None, extra: float | None = None, 
 
 def marks(course: Path) -> Marks:
     """The marks of the one student."""
-    return marks_of(course, "ps1").get("student-01", NO_MARKS)
+    return marks_of(course, "ps1", address(course)).get("student-01", NO_MARKS)
 
 
 def names(report: Report) -> list[tuple[str, str | None]]:
@@ -127,13 +127,22 @@ def test_a_mark_older_than_our_table_counts_and_is_not_called_changed(course):
     """A course that marked before the texts were remembered keeps its marks; what is not known is not claimed."""
     from nbgrader.api import Gradebook
 
-    with Gradebook(default_url(course), "course") as book:
+    with Gradebook(address(course), "course") as book:
         book.add_student("student-01")
         book.add_submission("ps1", "student-01")
     give(course, "w", 2)
     assert marks(course).by_cell == {("nb", "w"): Mark(Decimal(2))}
     store(course, wrote("Other."))
     assert names(marked(wrote("Other."), marks(course))) == []
+
+
+def test_an_answer_that_no_database_can_keep_did_not_change(course):
+    """An answer with a null character or half a surrogate pair is marked, and graded again it is the one that was marked."""
+    odd = wrote("a\0b")
+    store(course, odd)
+    give(course, "w", 2)
+    store(course, odd)
+    assert names(marked(odd, marks(course))) == []
 
 
 def test_an_override_judges_what_the_machine_could_not(course):
@@ -175,7 +184,7 @@ def due(course: Path, config: str, when: str = "2026-11-12 12:05:00 UTC") -> Non
 
     with (course / "course_config.py").open("a") as file:
         file.write(config)
-    with Gradebook(default_url(course), "course") as book:
+    with Gradebook(address(course), "course") as book:
         book.update_or_create_assignment("ps1", duedate=when)
 
 
@@ -197,7 +206,7 @@ def test_the_plugin_of_the_course_sets_the_penalty(course, config, wanted):
     due(course, config)
     store(course, wrote("w"))
     assert marks(course).penalty == (wanted or 0)
-    with Gradebook(default_url(course), "course") as book:
+    with Gradebook(address(course), "course") as book:
         assert book.find_submission_notebook("nb", "ps1", "student-01").late_submission_penalty == (
             None if wanted is None else float(wanted)
         )
@@ -214,9 +223,9 @@ def test_an_extension_counts_for_what_is_stored(course, again):
     due(course, 'c.LateSubmissionPlugin.penalty_method = "zero"\n')
     store(course, wrote("w"))
     give(course, "w", 2)
-    with Writer(course) as writer:
+    with Writer(course, address(course)) as writer:
         assert writer.charge(wrote("w")).penalty == 3
-        with Gradebook(default_url(course), "course") as book:
+        with Gradebook(address(course), "course") as book:
             book.grant_extension("ps1", "student-01", hours=3)
         if again == "unchanged":
             before = statuses(course)
@@ -232,7 +241,7 @@ def test_an_extension_without_a_due_date_is_no_crash(course):
     from nbgrader.api import Gradebook
 
     store(course, wrote("w"))
-    with Gradebook(default_url(course), "course") as book:
+    with Gradebook(address(course), "course") as book:
         book.grant_extension("ps1", "student-01", hours=3)
     store(course, wrote("w"))
     assert marks(course).penalty == 0

@@ -1,7 +1,8 @@
 """Kill `watch` where it writes: one process for each point, and another that starts again afterwards.
 
-Run as a program: `crashing.py FOLDER STEP [network]` kills at every STEP-th point and prints what is then not as it must be, a line each,
-and at the end how many points there were; `network` takes away what only local file systems can. A point is a change to a file of the course or the exchange, or a begin or commit in the gradebook. The
+Run as a program: `crashing.py FOLDER STEP [network|full]` kills at every STEP-th point and prints what is then not as it must be, a line each,
+and at the end how many points there were; `network` takes away what only local file systems can. With `full` nothing is killed: the disk
+of FOLDER has room for so many blocks, and a point is one block more, until all of it fits. Else a point is a change to a file of the course or the exchange, or a begin or commit in the gradebook. The
 examination itself is the one thing that is made up: an answer `a = 3` earns 3 points.
 """
 
@@ -26,10 +27,10 @@ from graders import config, nbgrader_parts
 from graders.config import Settings
 from graders.course.assignments import read_assignment
 from graders.coursework import Reference
-from graders.errors import VerifyError
+from graders.errors import FullError, InfrastructureError, VerifyError
 from graders.kernels import syscalls
 from graders.records import ExerciseResult, Kind, Report, Status, to_json
-from graders.results import feedback, journal, receipts, report, standings
+from graders.results import database, feedback, journal, receipts, report, standings
 from graders.results.folders import hash_submission
 from graders.run import bookkeeping, desk, pipeline
 from graders.run.inbox import Inbox
@@ -37,6 +38,7 @@ from graders.run.pipeline import Course, Graded, Job
 from graders.run.watch import Watch
 
 SECRETS = {"student-01": "1" * 128, "student-02": "2" * 128}  # the last two digits are the hour
+FULL = 3
 INBOUND = "exchange/small/inbound"
 WRITES = {"os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.link", "os.chmod"}
 
@@ -73,7 +75,7 @@ def make(home: Path) -> Path:
         b'c.CourseDirectory.course_id = "small"\nc.Exchange.root = "exchange"\nc.ExchangeCollect.check_owner = False\n',
     )
     nbgrader_parts.without_alembic_command()
-    with Gradebook(standings.default_url(course), "small") as book:
+    with Gradebook(database.default_url(course), "small") as book:
         book.add_assignment("ps1")
         book.add_notebook("lesson", "ps1")
         book.add_grade_cell("a-test", "lesson", "ps1", max_score=3, cell_type="code")
@@ -188,6 +190,20 @@ def killing(point: int, course: Path) -> Callable[[], None]:
     return work
 
 
+def filling(blocks: int, course: Path) -> Callable[[], None]:
+    """`watch_once` on a disk that has room for so many blocks more; an error of ours ends it with 3."""
+
+    def work() -> None:
+        room = shutil.disk_usage(course)
+        (course.parent / "ballast").write_bytes(bytes(room.free - blocks * 4096))
+        try:
+            watch_once(course)
+        except (FullError, InfrastructureError) as error:
+            os._exit(FULL if "bytes are free" in str(error) else 1)
+
+    return work
+
+
 def examined(course: Path) -> list[str]:
     """Who was examined, in order: student and hash."""
     return (course.parent / "examined.txt").read_text().splitlines()
@@ -224,6 +240,11 @@ def wrong(course: Path) -> Iterator[str]:
             yield f"{student} does not find the page in the exchange"
     if not [one for one in journal.lines(course) if (one.old["score"], one.new["score"]) == (1, 2)]:
         yield "the journal lacks the change"
+    yield from left_over(course)
+
+
+def left_over(course: Path) -> Iterator[str]:
+    """Files and folders that were not finished."""
     rooms = [course / "submitted", course / "autograded", course / "feedback", course / "exchange/small/feedback"]
     yield from (f"{one} is left" for room in rooms for one in room.rglob(".*"))
 
@@ -234,7 +255,7 @@ def grade(course: Path, student: str) -> float | None:
 
     asked = text("select g.auto_score from grade g join submitted_notebook n on n.id = g.notebook_id "
                  "join submitted_assignment a on a.id = n.assignment_id where a.student_id = :student")  # fmt: skip
-    with standings.opened(course, "") as engine, engine.connect() as connection:
+    with database.opened(course, "") as engine, engine.connect() as connection:
         return connection.execute(asked, {"student": student}).scalar()
 
 
@@ -243,22 +264,27 @@ def no_exchange(one: str, other: str) -> None:
     raise OSError(errno.EINVAL, "Invalid argument")
 
 
-def main(home: Path, step: int, network: bool) -> None:
-    """Kill at each point, start again, and look."""
+def main(home: Path, step: int, how: str) -> None:
+    """Kill at each point, or fill the disk, start again, and look."""
     warnings.simplefilter("ignore")
-    if network:
+    if how == "network":
         syscalls.exchange = no_exchange
+    stopped, stopping = (FULL, filling) if how == "full" else (-signal.SIGKILL, killing)
     nbgrader_parts.without_servers()
     bookkeeping.ProcessPoolExecutor = HereAndNow  # type: ignore[assignment, misc]
     course = make(home)
-    point, killed = 1, -signal.SIGKILL
-    while killed == -signal.SIGKILL:
+    point, ended = 1, stopped
+    while ended == stopped:
         trial = home / f"trial-{point}"
         shutil.copytree(course, trial / "course")
         shutil.copy(home / "examined.txt", trial)
         course_now = trial / "course"
         os.chdir(course_now)
-        killed = child(killing(point, course_now))
+        ended = child(stopping(point, course_now))
+        if how == "full":
+            (trial / "ballast").unlink()
+            for one in left_over(course_now):
+                print(f"point {point}: {one}")
         before, kept = len(examined(course_now)), [one for one in SECRETS if is_stored(course_now, one)]
         if child(lambda here=course_now: watch_once(here)) != 0:
             print(f"point {point}: the next start failed")
@@ -275,4 +301,4 @@ def main(home: Path, step: int, network: bool) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:] == ["network"])
+    main(Path(sys.argv[1]), int(sys.argv[2]), "".join(sys.argv[3:]))

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fullness import room_for
 from hand_ins import course
 
 from graders import cli
 from graders.config import Settings
 from graders.course.assignments import read_handed_out
-from graders.errors import CourseError
+from graders.errors import CourseError, FullError
 from graders.records import Receipt, Report, Status
 from graders.results import receipts, report
 from graders.results.folders import handed_in, hash_submission
@@ -90,7 +91,7 @@ def fetched(folder: Path) -> list[str]:
     """What nbgrader's own fetch_feedback brings a student."""
     from nbgrader.exchange.default import ExchangeFetchFeedback
 
-    app = exchange._app(folder.parent, "small")
+    app = exchange.configured(folder.parent, "small")
     app.coursedir.assignment_id = "ps1"
     fetch = ExchangeFetchFeedback(coursedir=app.coursedir, parent=app, assignment_dir=str(folder.parent))
     fetch.start()
@@ -115,6 +116,31 @@ def test_a_page_comes_back_to_whoever_handed_in_and_to_nobody_else(settings: Set
     place = settings.course / "ex/small/feedback"
     assert stat.S_IMODE(place.stat().st_mode) == 0o711
     assert {stat.S_IMODE(path.stat().st_mode) for path in place.iterdir()} == {0o644}
+
+
+def test_what_finds_no_room_in_the_exchange_is_not_handed_in(settings: Settings) -> None:
+    """On a full disk a hand-in says so and leaves nothing that would be collected, or be taken for handed in; then it works."""
+    folder = laptop(settings, "student-01", {"ps1.ipynb": notebook("five = 5"), "rows.csv": "1\n" * 10_000})
+    before = sorted(Path(settings.course / "ex").rglob("*"))
+    with room_for(5000), pytest.raises(CourseError, match=r"was not handed in: .*File too large"):
+        handingin.hand_in(folder, "small")
+    assert sorted(Path(settings.course / "ex").rglob("*")) == before
+    handingin.hand_in(folder, "small")
+    assert [one.taken for one in collecting.collect(settings, "ps1").students] == [True]
+
+
+def test_what_finds_no_room_is_not_collected(settings: Settings) -> None:
+    """A disk that is full ends the collection with a sentence, the earlier submission stands, and the next collection takes it."""
+    for text in ("five = 4", "five = 5"):
+        folder = laptop(settings, "student-01", {"ps1.ipynb": notebook(text), "rows.csv": text * 10_000})
+        handingin.hand_in(folder, "small")
+        if text == "five = 4":
+            collecting.collect(settings, "ps1")
+    stands = hash_submission(handed_in(settings.course, "student-01", "ps1"))
+    with room_for(5000), pytest.raises(FullError, match=r"bytes are free there"):
+        collecting.collect(settings, "ps1")
+    assert hash_submission(handed_in(settings.course, "student-01", "ps1")) == stands
+    assert [one.taken for one in collecting.collect(settings, "ps1").students] == [True]
 
 
 @pytest.mark.parametrize(
