@@ -7,6 +7,7 @@
 #   make tpu-compiler  Google's libtpu beside .venv, for --target tpu-compile and tpu: docs/tpu.md
 #   make test-system   the tests that need Chromium, PostgreSQL and, as root, accounts and networks: pages, JupyterLab, formgrader, a hub, a cluster; and long walks
 #   make attack        the attack corpus and a table of what succeeded; `make attack NBGRADER=1` runs nbgrader too: docs/attacks.md
+#   make bench         what a submission costs, beside nbgrader, otter-grader and the least there could be: some ten minutes
 #   make fuzz          coverage-guided fuzzing of what reads a candidate's bytes, five minutes; `make fuzz TARGET=programs SECONDS=36000`
 #   make test-newest   the tests with the newest JAX, also on Python 3.13 where there is one
 #   make test-long     big classes and big outputs, by hand: some ten minutes
@@ -49,7 +50,7 @@ compile = $(1)/bin/python -I -W ignore -m compileall -q -j 0 $(2) || :
 # Debian's Python may lack ensurepip: its own pip then installs into the environment from outside.
 pip = if [ -e $(1)/bin/pip ]; then $(1)/bin/python -I -m pip $(2); else "$(INTERPRETER)" -m pip --python $(1)/bin/python $(2); fi
 
-.PHONY: setup demo class test test-long test-newest newest lab lint lock clean hub test-system attack fuzz tpu-compiler
+.PHONY: setup demo class test test-long test-newest newest lab lint lock clean hub test-system attack fuzz bench tpu-compiler
 
 setup: .venv/.ready
 	@$(call compile,.venv,graders)
@@ -86,6 +87,10 @@ test-system: hub tpu-compiler
 fuzz: setup
 	@$(call pip,.venv,install -qq --no-build-isolation --editable '.[fuzz]')
 	.venv/bin/python tests/fuzz.py $(TARGET) -max_total_time=$(SECONDS)
+
+bench: setup
+	@$(call pip,.venv,install -qq --no-build-isolation --constraint requirements.lock --editable '.[bench]')
+	.venv/bin/graders bench
 
 attack: setup
 	@.venv/bin/python tests/attacks $(if $(NBGRADER),--nbgrader) $(ONLY)

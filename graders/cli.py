@@ -167,10 +167,11 @@ def _add_machine(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     verify = commands.add_parser("verify", help="check a report against its signature, or an execution record")
     verify.add_argument("file", type=Path, metavar="FILE")
-    bench = commands.add_parser("bench", help="cost per submission, beside nbgrader autograde in the same run")
-    bench.add_argument(
-        "--students", type=int, default=54, metavar="N", help="of which a quarter is hostile and left out"
+    bench = commands.add_parser(
+        "bench", help="cost per submission, beside nbgrader, otter-grader and a floor in one run"
     )
+    bench.add_argument("--students", type=int, default=32, metavar="N", help="of which six are hostile and left out")
+    bench.add_argument("--rounds", type=int, default=3, metavar="N", help="of every contender, in turn")
     commands.add_parser("demo", help="a class of 24 on performance-02, simulated and graded")
 
 

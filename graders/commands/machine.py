@@ -68,21 +68,26 @@ def _doctor_of(target: Target) -> int:
 
 
 def bench(options: argparse.Namespace) -> int:
-    """Measure beside `nbgrader autograde`."""
+    """Measure beside others that could grade the same, and beside the floor."""
+    from graders.bench import outcome
     from graders.kernels.nursery import best_level
-    from graders.run import bench
 
-    level = best_level()
-    costs, honest = bench.measure(config.load(options.course), level, options.students)
-    table = Table(
-        "command", "CPU-s a submission", "wall-s a submission", title=f"{honest} honest submissions, walls: {level}"
-    )
-    for one in costs:
-        table.add_row(one.what, f"{one.cpu_s:.2f}", f"{one.wall_s:.2f}")
+    settings, level = config.load(options.course), best_level()
+    with err.status("Measuring …") as status:
+        found = outcome.run(settings, level, options.students, options.rounds, lambda what: status.update(f"{what} …"))
+    title = f"{found.submissions} honest submissions, walls: {level}, medians of {options.rounds} rounds"
+    table = Table("", "CPU-s a submission", "wall-s a submission", "peak MiB, whole", title=title)
+    for name, one in found.median.items():
+        table.add_row(name, f"{one.cpu_s:.2f}", f"{one.wall_s:.2f}", str(found.peak_mib[name]))
     out.print(table)
-    ours, theirs = bench.medians(costs).values()
+    for name, ratio in found.ratios.items():
+        out.print(f"{name}: {ratio:.2f}", markup=False)
     out.print(
-        f"Medians: {theirs.cpu_s / ours.cpu_s:.1f} times fewer CPU-seconds, {theirs.wall_s / ours.wall_s:.1f} times the throughput."
+        f"One submission, warm: median {found.alone_median_s:.2f} s, worst {found.alone_worst_s:.2f} s; unchanged: "
+        f"{found.unchanged_s * 1000:.1f} ms. One more slot holds {found.slot_mib} MiB, shared pages counted once."
+    )
+    out.print(
+        f"All figures and the picture: {settings.course / '.graders' / 'bench'}/bench.json, bench.svg", markup=False
     )
     return 0
 

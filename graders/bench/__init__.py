@@ -1,0 +1,1 @@
+"""What grading costs, beside what else could grade the same submissions: `graders bench`."""
