@@ -244,7 +244,7 @@ def test_no_tracked_file_names_a_registry_or_a_home():
     assert found == []
 
 
-@pytest.mark.parametrize("name", ["records.py", "errors.py"])
+@pytest.mark.parametrize("name", ["records.py", "compilations.py", "errors.py"])
 def test_the_words_stand_on_the_standard_library(name):
     """Records and errors, which everything imports, import only Python's own library and the record library."""
     assert third_party(PACKAGE / name) <= {"msgspec"}
