@@ -9,7 +9,8 @@ from __future__ import annotations
 from decimal import Decimal
 from enum import Enum
 
-from graders.records import Compilation, Flag, Outcome, Place, Record
+from graders.compilations import Compilation
+from graders.records import Flag, Outcome, Place, Record
 
 
 def name_of(position: int) -> str:

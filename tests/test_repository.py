@@ -23,16 +23,25 @@ PACKAGE = ROOT / "graders"
 # Each third-party library and the modules that may import it; a name that ends in / is a room, / alone is everyone.
 # More than one owner needs a reason.
 OWNERS = {
-    "IPython": ("kernels/kernel.py", "exam/bindings.py"),  # one is IPython's shell, the other reads its cell syntax
+    "IPython": (
+        "kernels/kernel.py",
+        "exam/bindings.py",
+        "bench/floor.py",
+    ),  # its shell; its cell syntax; its shell and nothing else
     "cryptography": ("results/receipts.py",),
     "distributed": ("run/cluster.py",),
     "filelock": ("run/locks.py",),
     "flatbuffers": (),  # jax.export needs it at run time
     "ipykernel": ("kernels/kernel.py", "kernels/zygote.py", "exam/capped.py"),  # kernel, its warm-up, its output stream
-    "jax": ("exam/", "kernels/warm.py"),  # the examination speaks it; the zygote traces with it before the first fork
+    "jax": (
+        "exam/",
+        "kernels/warm.py",
+        "bench/floor.py",
+    ),  # the examination speaks it; the zygote traces with it; the least there could be
     "jinja2": ("results/pages.py",),
     "jupyter_client": ("kernels/provisioner.py", "kernels/client.py"),  # one starts kernels, the other talks to them
     "jupyterlab": (),  # started by `make lab`
+    "matplotlib": ("bench/picture.py",),
     "ml_dtypes": ("exam/values.py",),
     "msgspec": ("/",),  # the record library is the language of every seam
     "nbconvert": ("nbgrader_plugin.py",),
@@ -46,7 +55,8 @@ OWNERS = {
         "run/deposit.py",
         "nbgrader_plugin.py",
     ),
-    "numpy": ("exam/", "compare.py", "tolerances.py", "kernels/zygote.py", "results/likeness.py"),
+    "numpy": ("bench/floor.py", "exam/", "compare.py", "tolerances.py", "kernels/zygote.py", "results/likeness.py"),
+    "otter": ("bench/otter.py",),
     "platformdirs": ("results/receipts.py",),
     "rapidfuzz": ("results/likeness.py",),
     "rich": ("commands/",),
@@ -60,6 +70,7 @@ OWNERS = {
     ),
     "tornado": ("exam/candidate.py",),
     "traitlets": (
+        "bench/floor.py",
         "config.py",
         "kernels/kernel.py",
         "kernels/provisioner.py",
@@ -98,6 +109,7 @@ FORBIDDEN = {
     "exam": {"results", "run"},
     "results": {"course", "run"},
     "course": {"run"},
+    "run": {"bench"},
 }
 
 
@@ -247,7 +259,7 @@ def test_no_tracked_file_names_a_registry_or_a_home():
     assert found == []
 
 
-@pytest.mark.parametrize("name", ["records.py", "errors.py"])
+@pytest.mark.parametrize("name", ["records.py", "compilations.py", "errors.py"])
 def test_the_words_stand_on_the_standard_library(name):
     """Records and errors, which everything imports, import only Python's own library and the record library."""
     assert third_party(PACKAGE / name) <= {"msgspec"}
@@ -271,9 +283,9 @@ def test_each_library_has_its_owner():
 
 def test_each_library_is_declared():
     """What a module imports is named in pyproject.toml, not left to come along with something else."""
-    distributions = {"IPython": "ipython", "zmq": "pyzmq", "yaml": "pyyaml"}
+    distributions = {"IPython": "ipython", "zmq": "pyzmq", "yaml": "pyyaml", "otter": "otter-grader"}
     used = {library for path in modules().values() for library in third_party(path)}
-    assert {normal(distributions.get(library, library)) for library in used} - declared("dask", "tpu") == set()
+    assert {normal(distributions.get(library, library)) for library in used} - declared("dask", "tpu", "bench") == set()
 
 
 def test_imports_go_one_way():

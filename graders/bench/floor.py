@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> None:
                 _run(code)
         for _ in cells[: int(at_once)]:
             os.wait()
-    print(json.dumps({"cells": sum(map(len, cells))}))
+    sys.stdout.write(json.dumps({"cells": sum(map(len, cells))}) + "\n")
 
 
 def _code(notebook: Path) -> list[str]:

@@ -68,7 +68,9 @@ def main(arguments: list[str]) -> None:
 
     autograder, *notebooks = arguments
     found = [grade_submission(one, autograder, quiet=True) for one in notebooks]
-    print(json.dumps({"graded": len(found), "everything": sum(one.total == one.possible for one in found)}))
+    sys.stdout.write(
+        json.dumps({"graded": len(found), "everything": sum(one.total == one.possible for one in found)}) + "\n"
+    )
 
 
 if __name__ == "__main__":

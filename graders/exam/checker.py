@@ -18,11 +18,11 @@ import jax.export
 from jax.experimental import topologies
 from jax.sharding import SingleDeviceSharding
 
+from graders.compilations import CompileOutcome, Figures
 from graders.exam import artifacts, control, hlo
 from graders.exam.topologies import Chip, chip_of
 from graders.exam.wire import WireError
 from graders.kernels import birth
-from graders.records import CompileOutcome, Figures
 
 _CALLBACKS = ("callback", "multi-platform lowering", "debug_")
 

@@ -11,13 +11,13 @@ import time
 from collections.abc import Sequence
 from types import TracebackType
 
+from graders.compilations import Compilation, CompiledProgram, CompileOutcome
 from graders.errors import GradersError, InfrastructureError
 from graders.exam import control
 from graders.exam.topologies import chip_of
 from graders.kernels import tpucompiler
 from graders.kernels.births import Exit, Limits, Spawn
 from graders.kernels.nursery import Child, Nursery
-from graders.records import Compilation, CompiledProgram, CompileOutcome
 from graders.targets import TPU_ENVIRONMENT
 
 PLATFORM = "tpu"

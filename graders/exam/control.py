@@ -15,11 +15,12 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from graders.compilations import CompileOutcome, Figures
 from graders.errors import InfrastructureError
 from graders.exam import wire
 from graders.exam.ownership import Names
 from graders.exam.plan import Segment
-from graders.records import CompileOutcome, Figures, Record
+from graders.records import Record
 from graders.runs import TestRun
 
 _HEADER = struct.Struct("!Q")

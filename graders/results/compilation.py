@@ -6,7 +6,8 @@ from one, of arguments that only a hidden test uses; or repeat a compiler's mess
 
 from __future__ import annotations
 
-from graders.records import Compilation, CompiledProgram, CompileOutcome, Figures, Record, Report
+from graders.compilations import Compilation, CompiledProgram, CompileOutcome, Figures
+from graders.records import Record, Report
 
 _WHY_NOT = {
     CompileOutcome.refused: "The compiler for the {chip} did not take it. On the CPU, where it was judged, it runs.",

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from graders.compilations import CompileOutcome
 from graders.exam import control
 from graders.kernels import birth
-from graders.records import CompileOutcome
 
 
 def _after(asked: int, then: Callable[[socket.socket], None], fds: list[int]) -> None:

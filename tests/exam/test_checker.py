@@ -14,11 +14,11 @@ import pytest
 from jax.interpreters import mlir
 from jaxlib.mlir.dialects import stablehlo
 
+from graders.compilations import Compilation, CompileOutcome
 from graders.exam import artifacts, compiling, control, wire
 from graders.exam.compiling import Compiling
 from graders.exam.pair import PRELOAD
 from graders.kernels.nursery import LEVELS, Limits, Zygote, best_level
-from graders.records import Compilation, CompileOutcome
 
 pytestmark = pytest.mark.system
 FLOATS, MASK, GAIN = (jax.ShapeDtypeStruct(*of) for of in (((8,), "float32"), ((8,), "bool"), ((), "float32")))

@@ -13,6 +13,7 @@ import pytest
 from candidates import Candidate
 from written_cells import answer, assignment, handed_in, judge
 
+from graders.compilations import Compilation, CompileOutcome
 from graders.errors import InfrastructureError, SettingsError
 from graders.exam import artifacts, checker, compiling, control, hlo, wire
 from graders.exam.compiling import Compiling
@@ -24,7 +25,6 @@ from graders.exam.topologies import CHIPS, Chip, chip_of
 from graders.kernels import tpucompiler
 from graders.kernels.nursery import PRELOAD as KERNEL_PRELOAD
 from graders.kernels.nursery import Limits, Zygote, best_level
-from graders.records import Compilation, CompileOutcome
 from graders.targets import BUILT_IN
 
 V5E = "v5e:1x1"

@@ -11,14 +11,11 @@ import msgspec
 from page_reader import HOSTILE
 from result_samples import failed, passed, performance_report
 
+from graders.compilations import Compilation, CompiledProgram, CompileOutcome, Figures
 from graders.findings import CheckFigures, ExerciseFigures, Finding, Gate, Level, Survivor
 from graders.records import (
     CheckResult,
-    Compilation,
-    CompiledProgram,
-    CompileOutcome,
     ExerciseResult,
-    Figures,
     Flag,
     Kind,
     Outcome,

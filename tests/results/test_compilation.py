@@ -9,7 +9,8 @@ import pytest
 from page_reader import Page
 from page_samples import RECEIPT, compiled, figures
 
-from graders.records import CompiledProgram, CompileOutcome, Figures, report_from_json, to_json
+from graders.compilations import CompiledProgram, CompileOutcome, Figures
+from graders.records import report_from_json, to_json
 from graders.results import compilation, feedback
 
 replace = msgspec.structs.replace
