@@ -31,6 +31,7 @@ Outputs = Mapping[str, Mapping[str, Shown]]  # by notebook and grade_id
 NO_OUTPUTS: Outputs = {}
 STAFF = "staff_"
 LONGEST_ANSWER = 20_000  # characters; beyond it nobody reads on, and a page of 30 MB opens nowhere
+KINDS = ("Exercises", "Checkpoints")
 WORDS = {
     "passed": ("✓", "Passed"),
     "failed": ("✗", "Not passed"),
@@ -64,10 +65,8 @@ def render(
         graded=graded,
         judged=judged,
         notebooks=list(notebooks) or [report.assignment],
-        groups=[("Exercises", exercises), ("Checkpoints", checkpoints)],
-        shares=[
-            (name, share) for name, share in zip(("Exercises", "Checkpoints"), by_kind(results), strict=True) if share
-        ],
+        groups=list(zip(KINDS, (exercises, checkpoints), strict=True)),
+        shares=[(name, share) for name, share in zip(KINDS, by_kind(results), strict=True) if share],
         mastery=MASTERY,
         proof=_proof(checkpoints),
         practice=_practice(exercises),
