@@ -32,6 +32,8 @@ _ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     "JAX_INCLUDE_FULL_TRACEBACKS_IN_LOCATIONS": "0",  # 1.5 % of an examination, for nobody to read
+    # IPython reads all of a file to show a line of it: 0.8 CPU-s for the first error inside JAX, and its own frames tell a student nothing
+    "JAX_TRACEBACK_FILTERING": "quiet_remove_frames",
     "TF_CPP_MIN_LOG_LEVEL": "3",  # jax 0.9.2 logs two lines per cache hit below that
     "XLA_FLAGS": xla.flags(),
     "PYTHONHASHSEED": "0",
