@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from graders import config
-from graders.commands.terminal import err, out, print_changes, print_reports, progress
+from graders.commands.terminal import Line, err, line, out, print_changes, print_lines, progress
 from graders.errors import GradersError, SettingsError
 from graders.records import Report
 from graders.results import journal
@@ -22,7 +22,7 @@ def grade(options: argparse.Namespace) -> int:
     """Examine submissions and store their scores; 1 when something needs a person."""
     settings = config.load(options.course)
     scheduler = _scheduler(options)
-    reports = grade_class(
+    lines = grade_class(
         settings,
         options.assignment,
         options.student,
@@ -33,9 +33,9 @@ def grade(options: argparse.Namespace) -> int:
         target=options.target,
     )
     if not options.json:
-        print_reports(reports)
+        print_lines(lines)
         print_groups(settings, options.assignment)
-    return _needs_person(settings.course, options.assignment, reports)
+    return _needs_person(settings.course, options.assignment, lines)
 
 
 def _scheduler(options: argparse.Namespace) -> str | None:
@@ -57,26 +57,26 @@ def grade_class(
     isolation: str | None = None,
     scheduler: str | None = None,
     target: str = "cpu",
-) -> list[Report]:
-    """Grade a class with a progress bar on a terminal, or one JSON line a report."""
+) -> list[Line]:
+    """Grade a class with a progress bar on a terminal, or one JSON line a report; what can be shown of each."""
     from graders.results.report import json_line
     from graders.run import grading
 
     settings.target(target)  # a slip is told before anything runs
     who = _chosen(settings, assignment, chosen)
     course = grading.prepare(settings, assignment, isolation, target)
-    reports: list[Report] = []
+    lines: list[Line] = []
     with progress(len(who), hidden=json) as step:
 
         def done(report: Report) -> None:
-            reports.append(report)
+            lines.append(line(report))
             step()
             if json:
                 sys.stdout.write(json_line(report).decode() + "\n")
                 sys.stdout.flush()
 
         grading.grade_class(settings, course, who, jobs, again, done, scheduler)
-    return sorted(reports, key=lambda one: one.student)
+    return sorted(lines, key=lambda one: one.student)
 
 
 def print_groups(settings: config.Settings, assignment: str) -> None:
@@ -138,11 +138,11 @@ def evidence(options: argparse.Namespace) -> int:
     return 0
 
 
-def _needs_person(course: Path, assignment: str, reports: Sequence[Report]) -> int:
+def _needs_person(course: Path, assignment: str, lines: Sequence[Line]) -> int:
     from graders.results import review  # with SQLAlchemy, 0.3 s that nothing else here needs before the grading
 
     settled = review.settled(course, assignment)
-    return int(any(one.seen not in settled for report in reports for one in review.of(report)))
+    return int(any(one not in settled for line in lines for one in line.waiting))
 
 
 def verify(options: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from graders import config
 from graders.commands.grading import grade_class
-from graders.commands.terminal import err, out, print_reports
+from graders.commands.terminal import err, out, print_lines
 from graders.targets import BUILT_IN, Target, chosen
 
 
@@ -104,12 +104,12 @@ def demo(options: argparse.Namespace) -> int:
         err.print(
             f"The walls of level 'namespaces' cannot be put up here; the class is our own, so it runs with {level!r}."
         )
-    reports = grade_class(settings, demo.ASSIGNMENT, None, os.cpu_count() or 1, True, False, isolation=level)
+    lines = grade_class(settings, demo.ASSIGNMENT, None, os.cpu_count() or 1, True, False, isolation=level)
     pages = [page for one in returning.write(settings, demo.ASSIGNMENT) for page in one.pages]
-    print_reports(reports, {one.student: one.what for one in made})
+    print_lines(lines, {one.student: one.what for one in made})
     expected = {one.student: one.total for one in made}
-    wrong = [one.student for one in reports if one.score != expected[one.student]]
-    out.print(f"Walls: {level}. {len(reports) - len(wrong)} of {len(reports)} scores are the known ones.")
+    wrong = [one.student for one in lines if one.points != expected[one.student]]
+    out.print(f"Walls: {level}. {len(lines) - len(wrong)} of {len(lines)} scores are the known ones.")
     if wrong:
         out.print(f"Not as known: {', '.join(wrong)}.")
     out.print(f"Pages to open, one a student, such as:\n  {pages[0]}\n  {pages[-1]}")
