@@ -17,7 +17,7 @@ from typing import Any
 from graders.coursework import Assignment, Role
 
 # A test in otter-grader's format for exceptions; the cell runs in the student's names, as nbgrader would run it.
-_TEST = """\
+TEST = """\
 OK_FORMAT = False
 
 from otter.test_files import test_case
@@ -37,7 +37,7 @@ def write_autograder(assignment: Assignment, home: Path) -> Path:
     tests = home / "tests"
     tests.mkdir(parents=True)
     for name, (source, points) in _tests(assignment).items():
-        (tests / f"{name}.py").write_text(_TEST.format(name=name, points=points, source=source))
+        (tests / f"{name}.py").write_text(TEST.format(name=name, points=points, source=source))
     made = home / "autograder.zip"
     command = [sys.executable, "-m", "otter", "generate", "-t", str(tests), "-o", str(made)]
     quiet = ["--no-config", "--no-requirements", "--no-environment"]

@@ -67,7 +67,7 @@ def run(settings: Settings, isolation: str, students: int, count: int, told: Cal
         submissions=submissions,
         rounds=costs,
         median=middle,
-        ratios=_ratios(middle),
+        ratios=ratios(middle),
         peak_mib={name: peak // MIB for name, peak in peaks.items()},
         slot_mib=(peaks[OURS] - one_slot) // max(1, AT_ONCE - 1) // MIB,
         phases_s=phases_s,
@@ -90,7 +90,8 @@ def _checked(contest: Contest) -> dict[str, float]:
     return {name: mean(one.get(name, 0.0) for one in phases) for name in phases[0]}
 
 
-def _ratios(middle: dict[str, Cost]) -> dict[str, float]:
+def ratios(middle: dict[str, Cost]) -> dict[str, float]:
+    """What the table is about: CPU beside the floor and beside weaker settings of ours, throughput beside others."""
     ours = middle[OURS]
     found = {"CPU, ours to the floor": ours.cpu_s / middle[FLOOR].cpu_s}
     found |= {
