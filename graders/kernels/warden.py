@@ -140,11 +140,15 @@ def _watch(
     while True:
         ready = dict(poller.poll(pause_s * 1000))
         if report.fileno() in ready:
-            text = _forward(report, control, poller)
+            text = _forward(report, control)
+            if text is None:
+                poller.unregister(report)
             failure = text or failure
         if control.fileno() in ready and not _obey(control, inner):
             return None
         if ending in ready:
+            while (text := _forward(report, control)) is not None:  # all that it said before it ended
+                failure = text or failure
             break
         held = _resident(inner, limits)
         peak = max(peak, held)
@@ -162,12 +166,14 @@ def _watch(
     return _verdict(inner, failure, verdict, peak)
 
 
-def _forward(report: socket.socket, control: socket.socket, poller: select.poll) -> str:
-    """Pass `Started` on; keep a failure for the last message, unless nothing was started yet."""
-    data = report.recv(65536)
+def _forward(report: socket.socket, control: socket.socket) -> str | None:
+    """Pass `Started` on; keep a failure for the last message, unless nothing was started yet. None when there is nothing more."""
+    try:
+        data = report.recv(65536, socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return None
     if not data:
-        poller.unregister(report)
-        return ""
+        return None
     message = _REPORT.decode(data)
     if isinstance(message, Started) or message.isolation:
         _say(control, message)

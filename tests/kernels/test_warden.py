@@ -81,3 +81,28 @@ def test_all_die_with_a_killed_client(level: str, pipe: Pipe) -> None:
         client.send_signal(signal.SIGKILL)
         client.wait(10)
     assert pipe.read() == b""
+
+
+_BOTH_AT_ONCE = """
+import os, socket
+import msgspec
+from graders.kernels import warden
+from graders.kernels.births import Limits, Refused, Started, Walls
+
+report, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+control, client = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+for message in (Started(pid=1, walls=Walls("process", ())), Refused(isolation=False, text="why")):
+    theirs.send(msgspec.msgpack.encode(message))
+inner = os.fork()
+if inner == 0:
+    os._exit(1)
+os.waitid(os.P_PID, inner, os.WEXITED | os.WNOWAIT)
+ended = warden._watch(inner, report, control, Limits(), None)
+print(ended.kind, ended.text)
+"""
+
+
+def test_what_is_said_just_before_an_end_is_heard() -> None:
+    """An entry that fails at once is our fault and tells why, also when its warden hears of both in one moment."""
+    done = subprocess.run([sys.executable, "-c", _BOTH_AT_ONCE], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["setup_failed", "why"]
