@@ -24,8 +24,8 @@ INTERPRETER = $(PYTHON)
 PYTEST_FLAGS ?= -n 2 --dist loadfile --no-loadscope-reorder
 # What speaks to JAX itself; then all that depends on it. The rest is the same code on the same libraries.
 JAX_TESTS ?= $(addprefix tests/,exam/test_transforms.py exam/test_honest.py exam/test_views.py exam/test_wire.py exam/test_bounded.py \
-  results/test_jaxerrors.py test_checks.py test_compare.py)
-NEWEST_TESTS ?= tests/exam tests/kernels tests/course/test_answers.py tests/results/test_jaxerrors.py tests/test_checks.py tests/test_compare.py
+  results/test_jaxerrors.py test_checks.py test_compare.py test_tolerances.py)
+NEWEST_TESTS ?= tests/exam tests/kernels tests/course/test_answers.py tests/results/test_jaxerrors.py tests/test_checks.py tests/test_compare.py tests/test_tolerances.py
 # A Python for which there is a newer JAX, if python3 is not one.
 NEWER = $(shell where='import sys; print(sys.executable)'; "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info >= (3, 12))' && \
   { python3.13 -c "$$where" 2>/dev/null || PYENV_VERSION=3.13 python3.13 -c "$$where" 2>/dev/null; })
