@@ -11,10 +11,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sysconfig
 import tempfile
 from functools import cache
-from importlib.metadata import distributions
 from pathlib import Path
 
 import msgspec
@@ -40,6 +40,7 @@ __all__ = [
 
 PUBLIC_KEY = Path(".graders", "receipt-key.pub")
 _END = b"-----END PUBLIC KEY-----\n"
+_SEPARATORS = re.compile(r"[-_.]+")  # all the same in the name of a distribution
 
 
 class Verified(Record, frozen=True):
@@ -160,16 +161,18 @@ def verify(report_path: Path, course: Path) -> Verified:
 
 @cache
 def environment_sha256() -> str:
-    """Hash of every installed distribution as `name==version`, so that two machines can be told apart.
-
-    Read once for each process: it takes 0.2 s.
-    """
+    """Hash of every installed distribution as `name==version`, so that two machines can be told apart."""
     # not all of sys.path: setuptools puts a folder of its own copies there once something imports it
     where = sorted({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
-    installed = {
-        f"{one.name.lower().replace('_', '-')}=={one.version}" for one in distributions(path=where) if one.name
-    }
+    # the names of the folders say it, by the rules for installed packages; to read the METADATA of each takes 0.2 s
+    folders = [path.name for folder in where for path in Path(folder).glob("*.dist-info")]
+    installed = {f"{_SEPARATORS.sub('-', name).lower()}=={version}" for name, version in map(_parted, folders)}
     return hashlib.sha256(json.dumps(sorted(installed)).encode()).hexdigest()
+
+
+def _parted(folder: str) -> tuple[str, str]:
+    name, _, version = folder.removesuffix(".dist-info").partition("-")
+    return name, version
 
 
 def _read(path: Path) -> bytes:

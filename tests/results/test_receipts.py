@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+import re
 import stat
+import sysconfig
 from concurrent.futures import ProcessPoolExecutor
+from importlib.metadata import distributions
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -171,3 +176,10 @@ def test_the_environment_is_the_same_whatever_was_imported(tmp_path, monkeypatch
     monkeypatch.syspath_prepend(str(tmp_path))
     receipts.environment_sha256.cache_clear()
     assert before == receipts.environment_sha256()
+
+
+def test_the_environment_is_what_is_installed():
+    """The hash is that of every distribution, by name and version, as the standard library reads them from their metadata."""
+    where = sorted({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
+    found = {f"{re.sub('[-_.]+', '-', one.name).lower()}=={one.version}" for one in distributions(path=where)}
+    assert hashlib.sha256(json.dumps(sorted(found)).encode()).hexdigest() == receipts.environment_sha256()
