@@ -130,7 +130,7 @@ class Receipt(Record):
     """The execution record of one examination. Hashes are hex SHA-256; times are seconds, `started` is ISO 8601 UTC.
 
     What it spent: `wall_s`, `cpu_s` of all its processes, and `peak_bytes`, the most resident memory of its candidate.
-    `tolerances` is the profile by which `expect` compared.
+    `compile_s` is what each process that was there at the end says it spent on compiling, by role. `tolerances` is the profile by which `expect` compared.
     """
 
     graders: str
@@ -151,6 +151,7 @@ class Receipt(Record):
     peak_bytes: int = 0
     compilation: Compilation | None = None
     tolerances: str = "cpu"
+    compile_s: dict[str, float] = {}
 
 
 class ExecutionRecord(Record):
@@ -175,6 +176,7 @@ class ExecutionRecord(Record):
     passed: int
     restarts: int
     target: str = "cpu"
+    compile_s: dict[str, float] = {}  # noqa: RUF012  (msgspec copies defaults)
 
 
 class Report(Record):

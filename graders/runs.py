@@ -106,3 +106,4 @@ class Run(Record):
     restarts: int = 0
     peak_bytes: int = 0
     compilation: Compilation | None = None
+    compile_s: dict[str, float] = {}  # noqa: RUF012  (the same)

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from graders.errors import AcceleratorError, InfrastructureError
 from graders.exam import control
 from graders.kernels import chips
+from graders.records import Place
 from graders.targets import Target
 
 # JAX raises a plain RuntimeError, so these are texts of jaxlib and libtpu: what it means, by what it says.
@@ -73,3 +74,18 @@ def _mismatch(devices: object, target: Target) -> str:
     if target.device_count and len(found) != target.device_count:
         return f"it has {len(found)} devices ({', '.join(found)}), and {target.device_count} are wanted"
     return ""
+
+
+def place(told: Mapping[str, object], walls: object) -> Place:
+    """What a process said of itself, and the walls that it was born behind."""
+    devices = told.get("devices")
+    return Place(
+        str(told["role"]),
+        str(told.get("platform", "")),
+        tuple(map(str, devices)) if isinstance(devices, list) else (),
+        str(getattr(walls, "level", "")),
+        tuple(getattr(walls, "held", ())),
+        str(told.get("python", "")),
+        str(told.get("jax", "")),
+        str(told.get("jaxlib", "")),
+    )

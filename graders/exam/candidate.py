@@ -16,6 +16,7 @@ from typing import Any
 import jax
 from tornado.ioloop import IOLoop
 
+from graders.exam import compiletime
 from graders.exam.capped import CappedOutput
 from graders.exam.leaks import Leaks
 from graders.exam.peer import ChannelLost, Peer
@@ -38,6 +39,7 @@ def install(app: Any, fds: list[int], options: dict[str, Any]) -> None:
     The last descriptor is for the stack.
     """
     stacks.write_on_signal(fds[-1])
+    compiletime.count()
     # what goes wrong in a computation is then raised in the cell that started it, and its time is that cell's
     jax.config.update("jax_cpu_enable_async_dispatch", False)
     if options.get("unjitted"):

@@ -70,6 +70,16 @@ class Judged(Record, tag="judged"):
     programs: tuple[Exported, ...] = ()
 
 
+class Account(Record, tag="account"):
+    """Say what was compiled."""
+
+
+class Accounted(Record, tag="accounted"):
+    """Wall seconds of compiling by role; no candidate where it did not answer."""
+
+    compile_s: dict[str, float]
+
+
 class Met(Record, tag="met"):
     """Both processes as they describe themselves: (role, platform, devices, python, jax, jaxlib)."""
 
@@ -98,7 +108,7 @@ class Compiled(Record, tag="compiled"):
     figures: Figures | None = None
 
 
-Told = Meet | Examine | Judged | Met | Ready | Compile | Compiled
+Told = Meet | Examine | Judged | Account | Accounted | Met | Ready | Compile | Compiled
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Told)
 

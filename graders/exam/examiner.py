@@ -28,7 +28,7 @@ import numpy as np
 
 from graders import compare, tolerances
 from graders.checks import Recorder, recording
-from graders.exam import control
+from graders.exam import compiletime, control
 from graders.exam.exported import Notes
 from graders.exam.peer import ChannelLost, Peer, place
 from graders.exam.plan import Segment
@@ -56,6 +56,7 @@ _OPEN = (
 def main(argument: dict[str, Any], fds: list[int]) -> None:
     """Serve the control socket `fds[0]` until it closes. `fds[1]` is for the stack."""
     stacks.write_on_signal(fds[1])
+    compiletime.count()
     channel = socket.socket(fileno=fds[0])
     examiner = Examiner()
     birth.opened()
@@ -68,6 +69,8 @@ def main(argument: dict[str, Any], fds: list[int]) -> None:
             control.send(channel, examiner.meet(socket.socket(fileno=received[0]), told.tolerances, told.elsewhere))
         elif isinstance(told, control.Examine):
             control.send(channel, examiner.examine(told))
+        elif isinstance(told, control.Account):
+            control.send(channel, examiner.account())
 
 
 def grants(op: str, attribute: str, target: Any) -> bool:
@@ -116,6 +119,10 @@ class Examiner:
         if isinstance(told, dict):
             other = {str(k): v if isinstance(v, (str, list)) else str(v) for k, v in told.items()}
         return control.Met((own, other | {"role": "candidate"}))
+
+    def account(self) -> control.Accounted:
+        """What both processes have compiled."""
+        return control.Accounted(compiletime.of_both(self._peer))
 
     def examine(self, told: control.Examine) -> control.Judged:
         """Run one test: every segment in order; a visible part that fails does not keep the hidden checks from running."""

@@ -110,7 +110,7 @@ class Pair:
             control.send(self._line(), meet, (ours.fileno(),))
         told = attest.met(self._receive(_MEET_S), self._conditions.target)
         walls = {"examiner": self._examiner.walls, "candidate": self._kernel.walls}
-        self.places = self.places or tuple(_place(one, walls[str(one["role"])]) for one in told.places)
+        self.places = self.places or tuple(attest.place(one, walls[str(one["role"])]) for one in told.places)
 
     def bereft(self) -> bool:
         """Whether the examiner was found dead between two tests; its candidate is then ended too."""
@@ -161,6 +161,17 @@ class Pair:
         elif late or lost:
             self.end_candidate()
         return Answer(judged, called, lost, late, exit, printed, stack)
+
+    def compiled(self) -> dict[str, float]:
+        """Wall seconds of compiling by role, as each process that is still there says itself."""
+        if self._control is None or self._kernel is None:
+            return {}
+        try:
+            control.send(self._control, control.Account())
+        except InfrastructureError:
+            return {}
+        told = self._receive(_OVERRUN_S)
+        return told.compile_s if isinstance(told, control.Accounted) else {}
 
     def end_candidate(self) -> None:
         """End the candidate and all inside it."""
@@ -233,17 +244,3 @@ class Pair:
         }
         # what is in the cache was compiled for the CPU
         return given | chips.given(target, conditions.slot) | {"cache": None} if role == target.holder else given
-
-
-def _place(told: dict[str, object], walls: object) -> Place:
-    devices = told.get("devices")
-    return Place(
-        str(told["role"]),
-        str(told.get("platform", "")),
-        tuple(map(str, devices)) if isinstance(devices, list) else (),
-        str(getattr(walls, "level", "")),
-        tuple(getattr(walls, "held", ())),
-        str(told.get("python", "")),
-        str(told.get("jax", "")),
-        str(told.get("jaxlib", "")),
-    )

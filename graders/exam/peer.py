@@ -14,7 +14,7 @@ from typing import Any
 
 import jax
 
-from graders.exam import compose, transforms, values, views, wire
+from graders.exam import compiletime, compose, transforms, values, views, wire
 from graders.exam.decode import Decoder
 from graders.exam.encode import Encoder
 from graders.exam.tables import Tables
@@ -193,7 +193,7 @@ class Peer:
     def _perform(self, ask: wire.Ask, decoder: Decoder) -> compose.Answer:
         args = [self._value(decoder, index) for index in ask.args]
         kwargs = {name: self._value(decoder, index) for name, index in ask.kwargs.items()}
-        about_process = ask.op in ("names", "place")
+        about_process = ask.op in ("names", "place", "compiled")
         if not about_process and ask.target not in self.tables.objects:
             raise LookupError("an object that was never handed out")
         target: Any = None if about_process else self.tables.objects[ask.target]
@@ -202,7 +202,8 @@ class Peer:
             refused = AttributeError if ask.op == "attr" else PermissionError
             raise refused(f"{ask.op} {attribute} is not possible from here")
         if about_process:
-            return (self._names(args) if ask.op == "names" else place()), b"", None
+            about = {"names": lambda: self._names(args), "place": place, "compiled": compiletime.seconds}
+            return about[ask.op](), b"", None
         if ask.op in ("apply", "export"):
             return compose.answer(ask, target, args)
         return views.OPERATIONS[ask.op](target, *args, **kwargs), b"", None

@@ -55,19 +55,24 @@ def _runs(plan: ExamPlan, conditions: Conditions, nursery: Nursery, compiling: C
 
 def _merge(runs: Iterable[Run]) -> Run:
     runs = list(runs)
-    phases: dict[str, float] = {}
-    for run in runs:
-        for name, seconds in run.phases_s.items():
-            phases[name] = phases.get(name, 0.0) + seconds
     return Run(
         cells=tuple(cell for run in runs for cell in run.cells),
         tests=tuple(test for run in runs for test in run.tests),
         places=runs[0].places if runs else (),
-        phases_s=phases,
+        phases_s=_summed(run.phases_s for run in runs),
         cpu_s=sum(run.cpu_s for run in runs),
         restarts=sum(run.restarts for run in runs),
         peak_bytes=max((run.peak_bytes for run in runs), default=0),
+        compile_s=_summed(run.compile_s for run in runs),
     )
+
+
+def _summed(figures: Iterable[dict[str, float]]) -> dict[str, float]:
+    total: dict[str, float] = {}
+    for one in figures:
+        for name, seconds in one.items():
+            total[name] = total.get(name, 0.0) + seconds
+    return total
 
 
 class Examination:
@@ -102,9 +107,19 @@ class Examination:
             else:
                 cells.run(step)
         with cells.phase("end"):
+            compile_s = pair.compiled()
             pair.end()
         ran = tuple(cells.runs[position] for position in sorted(cells.runs))
-        return Run(ran, tuple(self._tests), (), pair.places, cells.phases, pair.cpu_s, cells.restarts, pair.peak_bytes)
+        return Run(
+            cells=ran,
+            tests=tuple(self._tests),
+            places=pair.places,
+            phases_s=cells.phases,
+            cpu_s=pair.cpu_s,
+            restarts=cells.restarts,
+            peak_bytes=pair.peak_bytes,
+            compile_s=compile_s,
+        )
 
     def _test(self, step: Step) -> TestRun:
         identity = step.id or f"cell {step.position}"

@@ -60,7 +60,7 @@ class Ask(msgspec.Struct, frozen=True, tag="ask"):
 
     op: Literal[
         "names", "call", "attr", "setattr", "getitem", "setitem", "delitem", "len", "iter", "next", "contains", "bool",
-        "isinstance", "apply", "export", "place",
+        "isinstance", "apply", "export", "place", "compiled",
     ]  # fmt: skip
     target: Identity = 0
     args: Items = []

@@ -554,7 +554,7 @@ def test_the_same_submission_twice_gives_the_same_run(run: Examine) -> None:
 def _timeless(found: Run) -> Run:
     cells = tuple(msgspec.structs.replace(cell, seconds=0.0) for cell in found.cells)
     tests = tuple(msgspec.structs.replace(test, seconds=0.0) for test in found.tests)
-    return msgspec.structs.replace(found, cells=cells, tests=tests, phases_s={}, cpu_s=0.0, peak_bytes=0)
+    return msgspec.structs.replace(found, cells=cells, tests=tests, phases_s={}, compile_s={}, cpu_s=0.0, peak_bytes=0)
 
 
 CHECKED = """
@@ -770,3 +770,30 @@ def test_code_bears_the_name_of_its_cell(run: Examine) -> None:
     assert problem.name == "UnexpectedTracerError"
     assert "created on line <cell 1>:4" in problem.message
     assert "kept[0] + 1" in problem.traceback
+
+
+COMPILES = """
+import jax
+import jax.numpy as jnp
+
+compiles = jax.jit(lambda x: jnp.sin(x) * 3 + jnp.cumsum(x))
+compiles(jnp.ones(5)).block_until_ready()
+"""
+JUDGES = "import jax\nimport jax.numpy as jnp\nassert jax.jit(lambda x: x * 2 + 1)(jnp.ones(7))[0] == 3"
+
+
+def test_the_time_of_compiling_is_told_apart(run: Examine) -> None:
+    """Each process says how long it compiled: not at all without a program, and not longer than the examination took with one."""
+    plain = run(exercises("plain"), right("plain"))
+    found = run([answer("compiles", ""), judge("compiles-test", JUDGES)], {"compiles": COMPILES})
+    assert plain.compile_s == {"candidate": 0.0, "examiner": 0.0}
+    assert passed(found) == {"compiles"}
+    assert found.compile_s.keys() == {"candidate", "examiner"}
+    assert all(0.0 < one < sum(found.phases_s.values()) for one in found.compile_s.values())
+
+
+def test_a_candidate_that_lies_about_itself_tells_nothing(run: Examine) -> None:
+    """What is no number of seconds is left out, and costs nobody a point."""
+    lie = "from graders.exam import compiletime\ncompiletime.seconds = lambda: float('nan')\nlies = 1"
+    found = run(exercises("lies"), {"lies": lie})
+    assert found.compile_s.keys() == {"examiner"}
