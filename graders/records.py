@@ -176,7 +176,7 @@ class ExecutionRecord(Record):
     passed: int
     restarts: int
     target: str = "cpu"
-    compile_s: dict[str, float] = {}  # noqa: RUF012  (msgspec copies defaults)
+    compile_s: dict[str, float] = {}
 
 
 class Report(Record):
