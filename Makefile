@@ -50,6 +50,9 @@ compile = $(1)/bin/python -I -W ignore -m compileall -q -j 0 $(2) || :
 # Debian's Python may lack ensurepip: its own pip then installs into the environment from outside.
 pip = if [ -e $(1)/bin/pip ]; then $(1)/bin/python -I -m pip $(2); else "$(INTERPRETER)" -m pip --python $(1)/bin/python $(2); fi
 
+# What an extra of pyproject.toml names, beside the locked versions.
+extra = $(call pip,.venv,install -qq --no-build-isolation --constraint requirements.lock --editable '.[$(1)]')
+
 .PHONY: setup demo class test test-long test-newest newest lab lint lock clean hub test-system attack fuzz bench tpu-compiler
 
 setup: .venv/.ready
@@ -65,13 +68,13 @@ test-long: setup
 	.venv/bin/python -m pytest -s -o python_files='long_*.py' tests
 
 class: setup
-	@$(call pip,.venv,install -qq --no-build-isolation --constraint requirements.lock --editable '.[bench]')
+	@$(call extra,bench)
 	@mkdir -p .graders
 	STUDENTS=2000 FIGURES=.graders/class.json .venv/bin/python -m pytest -s -o python_files='long_*.py' tests/run/long_scale.py
 	.venv/bin/python tests/run/draw_class.py .graders/class.json docs/pictures/class.svg
 
 hub: setup
-	@$(call pip,.venv,install -qq --no-build-isolation --constraint requirements.lock --editable '.[hub]')
+	@$(call extra,hub)
 	@.venv/bin/npm ci --prefix deploy/jupyterhub --ignore-scripts --silent
 
 # Beside .venv and not in it, since a candidate may read all of .venv. The version stands in graders/kernels/tpucompiler.py.
@@ -89,7 +92,7 @@ fuzz: setup
 	.venv/bin/python tests/fuzz.py $(TARGET) -max_total_time=$(SECONDS)
 
 bench: setup
-	@$(call pip,.venv,install -qq --no-build-isolation --constraint requirements.lock --editable '.[bench]')
+	@$(call extra,bench)
 	.venv/bin/graders bench
 
 attack: setup
