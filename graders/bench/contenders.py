@@ -62,15 +62,14 @@ def prepare(settings: Settings, isolation: str, students: int) -> Contest:
     """
     if find_spec("otter") is None:
         raise SettingsError("otter-grader, one of those to compare with, is not installed. Next step: make bench.")
-    home = settings.course / ".graders" / "bench"
+    home = home_of(settings)
     shutil.rmtree(home, ignore_errors=True)
     contenders: list[Contender] = []
     made: tuple[Simulated, ...] = ()
     for number, (name, lines) in enumerate(_VARIANTS.items()):
-        own, made = _course(settings, home / f"graders-{number}", lines, isolation, students)
-        contenders.append(
-            Contender(name, ("graders.cli", "grade", demo.ASSIGNMENT, "--again", "--json"), str(own.course))
-        )
+        where = home / f"graders-{number}"
+        made = _class(settings, where, lines, isolation, students)
+        contenders.append(Contender(name, ("graders.cli", "grade", demo.ASSIGNMENT, "--again", "--json"), str(where)))
     ours = Path(contenders[0].where)
     theirs = home / "nbgrader"
     shutil.copytree(ours, theirs, ignore=shutil.ignore_patterns(".graders"))
@@ -80,19 +79,22 @@ def prepare(settings: Settings, isolation: str, students: int) -> Contest:
     return Contest(tuple(contenders), str(ours), {one.student: one.total for one in made if one.honest})
 
 
-def _course(
-    settings: Settings, home: Path, lines: str, isolation: str, students: int
-) -> tuple[Settings, tuple[Simulated, ...]]:
-    own = demo.make_course(settings, home)
+def home_of(settings: Settings) -> Path:
+    """Where a benchmark works, and leaves what it found."""
+    return settings.course / ".graders" / "bench"
+
+
+def _class(settings: Settings, home: Path, lines: str, isolation: str, students: int) -> tuple[Simulated, ...]:
+    """A course with these settings, and the honest of a class who have handed in there."""
+    demo.make_course(settings, home)
     with (home / "course_config.py").open("a") as file:
-        file.write(lines or f"c.Graders.isolation = {isolation!r}\n")
-    own = config.load(home)
-    releasing.release(own, demo.ASSIGNMENT, isolation)
+        file.write(f"c.Graders.isolation = {isolation!r}\n{lines}")
+    releasing.release(config.load(home), demo.ASSIGNMENT, isolation)
     made = simulate(home, read_assignment(home, demo.ASSIGNMENT), settings.answers, students, seed=5)
     for one in made:
         if not one.honest:
             shutil.rmtree(home / "submitted" / one.student)
-    return own, made
+    return made
 
 
 def _otter(ours: Path, home: Path, assignment: Assignment) -> Contender:

@@ -75,7 +75,7 @@ def run(settings: Settings, isolation: str, students: int, count: int, told: Cal
         alone_worst_s=max(waits.submissions_s),
         unchanged_s=waits.unchanged_s,
     )
-    _write(found, settings.course / ".graders" / "bench", isolation)
+    _write(found, contenders.home_of(settings), isolation)
     return found
 
 

@@ -69,7 +69,7 @@ def _doctor_of(target: Target) -> int:
 
 def bench(options: argparse.Namespace) -> int:
     """Measure beside others that could grade the same, and beside the floor."""
-    from graders.bench import outcome
+    from graders.bench import contenders, outcome
     from graders.kernels.nursery import best_level
 
     settings, level = config.load(options.course), best_level()
@@ -86,9 +86,7 @@ def bench(options: argparse.Namespace) -> int:
         f"One submission, warm: median {found.alone_median_s:.2f} s, worst {found.alone_worst_s:.2f} s; unchanged: "
         f"{found.unchanged_s * 1000:.1f} ms. One more slot holds {found.slot_mib} MiB, shared pages counted once."
     )
-    out.print(
-        f"All figures and the picture: {settings.course / '.graders' / 'bench'}/bench.json, bench.svg", markup=False
-    )
+    out.print(f"All figures and the picture: {contenders.home_of(settings)}/bench.json, bench.svg", markup=False)
     return 0
 
 
