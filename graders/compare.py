@@ -18,7 +18,6 @@ import numpy as np
 from graders import tolerances
 
 _ATOMS = (bool, int, float, complex, str, bytes, bytearray, type(None), type(Ellipsis), range, Decimal, Fraction)
-_NUMBERS = (bool, int, float, complex)
 _SHOWN_CHARS = 600
 _SHOWN_ITEMS = 100
 _SHOWN_DEPTH = 6
@@ -53,7 +52,7 @@ def difference(actual: Any, wanted: Any, allowed: Allowed = _DEFAULT) -> str | N
 
 def dtype_difference(actual: Any, dtype: Any) -> str | None:
     """Say that `actual` has another dtype than wanted, or None."""
-    if not _is_numeric(actual) or type(actual) in _NUMBERS:
+    if not _is_numeric(actual) or type(actual) in tolerances.NUMBERS:
         return f"wanted an array of dtype {np.dtype(dtype)}, got {show(actual)}"
     found = np.asarray(actual).dtype
     return None if found == np.dtype(dtype) else f"wanted dtype {np.dtype(dtype)}, got {found}"
@@ -61,7 +60,7 @@ def dtype_difference(actual: Any, dtype: Any) -> str | None:
 
 def show(value: Any) -> str:
     """A short text of a value for staff; an object of unknown type is named, never asked for its repr."""
-    if _is_numeric(value) and type(value) not in _NUMBERS:
+    if _is_numeric(value) and type(value) not in tolerances.NUMBERS:
         array = np.asarray(value)
         text = f"{np.array2string(array, threshold=50)} ({array.dtype}, shape {list(array.shape)})"
     else:
@@ -74,7 +73,7 @@ def show(value: Any) -> str:
 
 def _is_numeric(value: Any) -> bool:
     kind = type(value)
-    if kind in _NUMBERS or issubclass(kind, np.generic):
+    if kind in tolerances.NUMBERS or issubclass(kind, np.generic):
         return not issubclass(kind, (np.str_, np.bytes_, np.void, np.object_, np.datetime64, np.timedelta64))
     if kind is np.ndarray:
         return value.dtype.kind in "biufcV" and value.dtype.fields is None

@@ -15,13 +15,11 @@ from traitlets.config import Config, Configurable
 from traitlets.config.loader import PyFileConfigLoader
 
 from graders.errors import SettingsError
+from graders.targets import LIMITS as EXAMINATION_LIMITS
 from graders.targets import Target, chosen, configured, known
 
 ISOLATION_LEVELS = ("process", "namespaces")  # weakest first
-LIMITS = (
-    "cell_timeout_s", "submission_timeout_s", "memory_bytes", "disk_bytes", "output_bytes", "processes",
-    "attempts", "cool_down_s", "counts",
-)  # fmt: skip
+LIMITS = (*EXAMINATION_LIMITS, "attempts", "cool_down_s", "counts")
 
 
 class Graders(Configurable):

@@ -93,7 +93,7 @@ BUILT_IN = {
 }
 _OF_ALL = ("slots", "resource")
 _OF_HOLDERS = ("environment", "devices", "readable", "device_kind", "device_count", "patience_s")
-_LIMITS = ("cell_timeout_s", "submission_timeout_s", "memory_bytes", "disk_bytes", "output_bytes", "processes")
+LIMITS = ("cell_timeout_s", "submission_timeout_s", "memory_bytes", "disk_bytes", "output_bytes", "processes")
 _OUR_OWN = (
     "JAX_PLATFORMS",
     "TPU_LIBRARY_PATH",
@@ -118,11 +118,11 @@ def configured(targets: Mapping[str, object], where: str) -> dict[str, Target]:
 def _changed(target: Target, changes: object, where: str) -> Target:
     if not isinstance(changes, dict):
         raise SettingsError(f'{where} is {changes!r}; wanted: settings by name, as in {{"slots": 1}}.')
-    own = (*_OF_ALL, *_LIMITS, *(_OF_HOLDERS if target.holder else ()), *(("topology",) if target.topology else ()))
+    own = (*_OF_ALL, *LIMITS, *(_OF_HOLDERS if target.holder else ()), *(("topology",) if target.topology else ()))
     for name in changes:
         known(str(name), own, f"{where}: there is no setting ")
-    told = {name: value for name, value in changes.items() if name not in _LIMITS}
-    told["limits"] = target.limits | {name: value for name, value in changes.items() if name in _LIMITS}
+    told = {name: value for name, value in changes.items() if name not in LIMITS}
+    told["limits"] = target.limits | {name: value for name, value in changes.items() if name in LIMITS}
     told["environment"] = target.environment | _environment(told.get("environment", {}), where)
     try:
         return msgspec.convert(msgspec.to_builtins(target) | told, Target)

@@ -25,7 +25,7 @@ _PROFILES = {
     TPU: {8: (1.6e-2, 1e-3), 11: (1e-2, 1e-3), 24: (1e-2, 1e-3), 53: (2e-5, 2e-5), _PLAIN: (1e-2, 1e-3)},
 }
 _FLOAT8 = re.compile(r"float8_e\dm(\d)")
-_NUMBERS = (bool, int, float, complex)
+NUMBERS = (bool, int, float, complex)
 
 
 def default(profile: str, *values: Any) -> tuple[float, float]:
@@ -35,7 +35,7 @@ def default(profile: str, *values: Any) -> tuple[float, float]:
     integers and booleans are compared exactly.
     """
     table = _PROFILES[profile]
-    dtypes = [np.asarray(value).dtype for value in values if type(value) not in _NUMBERS]
+    dtypes = [np.asarray(value).dtype for value in values if type(value) not in NUMBERS]
     known = [found for found in (_of(dtype, table) for dtype in dtypes) if found]
     if known:
         return max(known)

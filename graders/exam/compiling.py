@@ -15,7 +15,7 @@ from graders.compilations import Compilation, CompiledProgram, CompileOutcome
 from graders.errors import GradersError, InfrastructureError
 from graders.exam import control
 from graders.exam.topologies import chip_of
-from graders.kernels import tpucompiler
+from graders.kernels import chips, tpucompiler
 from graders.kernels.births import Exit, Limits, Spawn
 from graders.kernels.nursery import Child, Nursery
 from graders.targets import TPU_ENVIRONMENT
@@ -82,10 +82,8 @@ class Compiling:
             self._line.close()
             self._line = None
         if self._checker is not None:
-            self._checker.kill()
-            gone = self._checker.wait(10)
+            gone = self._checker.close()
             self.cpu_s += gone.cpu_s if gone else 0.0
-            self._checker.close()
             self._checker = None
 
     def __enter__(self) -> Compiling:
@@ -117,7 +115,7 @@ class Compiling:
             argument={"topology": self._topology},
             isolation=self._isolation,
             limits=Limits(self._limits.memory_bytes + _OWN_BYTES, self._limits.disk_bytes, self._limits.processes),
-            environment=TPU_ENVIRONMENT | {"TPU_ACCELERATOR_TYPE": self._chip.accelerator, "TPU_LIBRARY_PATH": library},
+            environment=TPU_ENVIRONMENT | {"TPU_ACCELERATOR_TYPE": self._chip.accelerator, chips.NAME: library},
             readable=tpucompiler.readable(library),
         )
 

@@ -192,10 +192,8 @@ class Pair:
             self._stacks.close()
             self._stacks = None
         if self._examiner is not None:
-            self._examiner.kill()
-            gone = self._examiner.wait(10)
+            gone = self._examiner.close()
             self.cpu_s += gone.cpu_s if gone else 0.0
-            self._examiner.close()
             self._examiner = None
 
     def _nursery_of(self, role: str) -> Nursery:

@@ -193,17 +193,18 @@ class Peer:
     def _perform(self, ask: wire.Ask, decoder: Decoder) -> compose.Answer:
         args = [self._value(decoder, index) for index in ask.args]
         kwargs = {name: self._value(decoder, index) for name, index in ask.kwargs.items()}
-        about_process = ask.op in ("names", "place", "compiled")
-        if not about_process and ask.target not in self.tables.objects:
+        about_process = {"names": lambda: self._names(args), "place": place, "compiled": compiletime.seconds}.get(
+            ask.op
+        )
+        if about_process is None and ask.target not in self.tables.objects:
             raise LookupError("an object that was never handed out")
         target: Any = None if about_process else self.tables.objects[ask.target]
         attribute = str(args[0]) if ask.op in ("attr", "setattr") and args else ""
         if not self._allows(ask.op, attribute, target):
             refused = AttributeError if ask.op == "attr" else PermissionError
             raise refused(f"{ask.op} {attribute} is not possible from here")
-        if about_process:
-            about = {"names": lambda: self._names(args), "place": place, "compiled": compiletime.seconds}
-            return about[ask.op](), b"", None
+        if about_process is not None:
+            return about_process(), b"", None
         if ask.op in ("apply", "export"):
             return compose.answer(ask, target, args)
         return views.OPERATIONS[ask.op](target, *args, **kwargs), b"", None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -53,8 +53,7 @@ def _runs(plan: ExamPlan, conditions: Conditions, nursery: Nursery, compiling: C
     return runs
 
 
-def _merge(runs: Iterable[Run]) -> Run:
-    runs = list(runs)
+def _merge(runs: Sequence[Run]) -> Run:
     return Run(
         cells=tuple(cell for run in runs for cell in run.cells),
         tests=tuple(test for run in runs for test in run.tests),

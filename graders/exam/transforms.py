@@ -47,8 +47,7 @@ class Program:
             None  # the structure of the result with a Hole for each array, once any evaluation has told it
         )
         self.known: dict[tuple[Chain, Avals], tuple[Any, ...]] = {}
-        self._artifacts: dict[tuple[Chain, Avals], artifacts.Artifact] = {}
-        self._elsewhere: dict[tuple[Chain, Avals], wire.Lowered | None] = {}
+        self._artifacts: dict[tuple[Chain, Avals], tuple[artifacts.Artifact, wire.Lowered | None]] = {}
 
     def apply(self, chain: Chain, arrays: Sequence[Any]) -> list[jax.Array]:
         """Let the other side compute the transformed function on concrete arrays."""
@@ -63,12 +62,11 @@ class Program:
         if (chain, avals) not in self._artifacts:
             wanted = [self.number, self.template, jax.default_backend(), self.peer.elsewhere]
             self.result, told = self.peer.request("export", self.target, wanted, avals=avals, chain=chain)
-            self._artifacts[chain, avals] = admitted(told.artifact, avals)
-            self._elsewhere[chain, avals] = told.elsewhere
-        elsewhere = self._elsewhere[chain, avals]
+            self._artifacts[chain, avals] = admitted(told.artifact, avals), told.elsewhere
+        artifact, elsewhere = self._artifacts[chain, avals]
         if elsewhere is not None:
             self.peer.on_program(self.target, chain, avals, elsewhere)
-        return self._artifacts[chain, avals]
+        return artifact
 
     def out_avals(self, chain: Chain, avals: Avals) -> tuple[Any, ...]:
         """Shapes and dtypes of the results; derived where they follow from what is known, else asked for by exporting."""

@@ -63,14 +63,14 @@ class Child:
             self._exit = message.exit if isinstance(message, Ended) else lost
         return self._exit
 
-    def close(self) -> None:
-        """End it if it still runs, wait for that, and let go of the socket. May be called twice."""
-        if self._control.fileno() < 0:
-            return
-        if self._exit is None:
-            self.kill()
-            self.wait(END_S)
-        self._control.close()
+    def close(self) -> Exit | None:
+        """End it if it still runs, wait for that, and let go of the socket; how it ended, if that was told. May be called twice."""
+        if self._control.fileno() >= 0:
+            if self._exit is None:
+                self.kill()
+                self.wait(END_S)
+            self._control.close()
+        return self._exit
 
     def __enter__(self) -> Child:
         return self

@@ -136,7 +136,7 @@ def environment(target: Target, slot: int) -> dict[str, str]:
     if not target.holder:
         return {}
     where = library() if target.platform == "tpu" else ""
-    ours = {"JAX_PLATFORMS": target.platform} | ({"TPU_LIBRARY_PATH": where} if where else {})
+    ours = {"JAX_PLATFORMS": target.platform} | ({NAME: where} if where else {})
     return {name: value.replace("{slot}", str(slot)) for name, value in target.environment.items()} | ours
 
 

@@ -229,10 +229,15 @@ def _receipt(job: Job, course: Course, run: Run | None, seed: int, started: date
         started=started.isoformat(timespec="milliseconds"),
         wall_s=round((datetime.now(UTC) - started).total_seconds(), 3),
         cpu_s=round(run.cpu_s, 3) if run else 0.0,
-        phases_s={name: round(seconds, 3) for name, seconds in run.phases_s.items()} if run else {},
-        compile_s={role: round(seconds, 3) for role, seconds in run.compile_s.items()} if run else {},
+        phases_s=rounded(run.phases_s) if run else {},
+        compile_s=rounded(run.compile_s) if run else {},
         restarts=run.restarts if run else 0,
         peak_bytes=run.peak_bytes if run else 0,
         compilation=run.compilation if run else None,
         tolerances=course.conditions.target.tolerances,
     )
+
+
+def rounded(seconds: dict[str, float]) -> dict[str, float]:
+    """To milliseconds, as a receipt has them."""
+    return {name: round(one, 3) for name, one in seconds.items()}

@@ -60,7 +60,7 @@ def record(
         passed=checks.count(Outcome.passed),
         restarts=run.restarts,
         target=target,
-        compile_s={role: round(seconds, 3) for role, seconds in run.compile_s.items()},
+        compile_s=pipeline.rounded(run.compile_s),
     )
     path = settings.course / "release" / name / execution_record(target)
     write_file(path, msgspec.json.format(to_json(made), indent=1) + b"\n")
