@@ -110,7 +110,8 @@ def grade_a_class(stage: Path, hosts: Network, ended: ExitStack) -> None:
     begin(lost, *work, log=stage / "lost.log", ended=ended)
     begin(unplugged, *work, log=stage / "unplugged.log", ended=ended)
     command = graders(course, "grade", NAME, "--executor", "dask", "--scheduler", address, "--json")
-    with subprocess.Popen([*owner.command(*SOON), *command], stdout=subprocess.PIPE, text=True) as grading:
+    # unbuffered, since two lines may come at once, and communicate() would not see what the first reading took in beside its own
+    with subprocess.Popen([*owner.command(*SOON), *command], stdout=subprocess.PIPE, bufsize=0) as grading:
         assert grading.stdout
         first = grading.stdout.readline()
         lost.end()
@@ -118,6 +119,7 @@ def grade_a_class(stage: Path, hosts: Network, ended: ExitStack) -> None:
         joined = hosts.host()
         begin(joined, *work, log=stage / "joined.log", ended=ended)
         rest, _ = grading.communicate(timeout=240)
+    assert grading.returncode == 0
     told = [json.loads(line) for line in [first, *rest.splitlines()]]
     known = {f"student-{n:02d}": 0 if n % 3 == 2 else 2 for n in range(CLASS)} | {"student-99": 2}
     assert {one["student"]: one["score"] for one in told} == known
