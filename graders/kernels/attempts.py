@@ -48,6 +48,7 @@ ATTEMPTS: dict[str, tuple[str, Callable[[Bait], str]]] = {
     "disk": ("disk", gluttony.fill_disk),
     "number of files": ("disk", gluttony.many_files),
     "memory": ("memory", gluttony.eat_memory),
+    "memory in large pages": ("memory", gluttony.eat_memory_in_large_pages),
     "memory in children": ("memory", gluttony.eat_memory_in_children),
     "survivors": ("signals", gluttony.leave_daemon),
 }

@@ -20,7 +20,7 @@ from typing import NoReturn
 
 import msgspec
 
-from graders.kernels import newroot, sandbox, stacks
+from graders.kernels import newroot, sandbox, stacks, syscalls
 from graders.kernels.births import Refused, Spawn, Started, Walls
 
 _NICENESS = 5  # so that the warden gets to run beside a busy candidate
@@ -46,6 +46,7 @@ def run(spawn: Spawn, report: socket.socket, fds: Sequence[int], put_up: Callabl
     try:
         _shed([report.fileno(), *fds])
         os.nice(_NICENESS)
+        syscalls.refuse_large_pages()
         walls = _walls(put_up)
         _seed(spawn.seed)
         _use_cache(spawn)

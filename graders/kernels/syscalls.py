@@ -15,7 +15,7 @@ MNT_DETACH = 2
 NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET = 0x20000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
 ATTR_RDONLY, ATTR_NOSUID, ATTR_NODEV = 1, 2, 4
 _AT_FDCWD, _AT_RECURSIVE, _EXCHANGE = -100, 0x8000, 2
-_PDEATHSIG, _DUMPABLE, _CAPBSET_DROP, _SUBREAPER, _NO_NEW_PRIVS, _AMBIENT = 1, 4, 24, 36, 38, 47
+_PDEATHSIG, _DUMPABLE, _CAPBSET_DROP, _SUBREAPER, _NO_NEW_PRIVS, _THP_DISABLE, _AMBIENT = 1, 4, 24, 36, 38, 41, 47
 _MOUNT_SETATTR = 442
 _LANDLOCK = {"create_ruleset": 444, "add_rule": 445, "restrict_self": 446}
 _NUMBERS = {  # pivot_root, capset, seccomp, renameat2
@@ -121,6 +121,11 @@ def die_with_parent(signal: int) -> None:
 def set_dumpable(value: int) -> None:
     """1 makes /proc/self ours again after a change of uid, which writing uid_map needs."""
     prctl(_DUMPABLE, value)
+
+
+def refuse_large_pages() -> None:
+    """This process and all that come of it get memory in small pages, which takes longer: a look at how much they hold is in time."""
+    prctl(_THP_DISABLE, 1)
 
 
 def set_subreaper() -> None:
