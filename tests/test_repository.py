@@ -32,7 +32,7 @@ OWNERS = {
     "distributed": ("run/cluster.py",),
     "filelock": ("run/locks.py",),
     "flatbuffers": (),  # jax.export needs it at run time
-    "ipykernel": ("kernels/kernel.py", "kernels/zygote.py", "exam/capped.py"),  # kernel, its warm-up, its output stream
+    "ipykernel": ("kernels/kernel.py", "kernels/lean.py", "kernels/zygote.py", "exam/capped.py"),  # kernel, its warm-up, its output stream
     "jax": (
         "exam/",
         "kernels/warm.py",

@@ -17,12 +17,11 @@ from ipykernel import debugger, ipkernel, kernelapp
 from ipykernel.control import ControlThread
 from ipykernel.heartbeat import Heartbeat
 from ipykernel.iostream import IOPubThread
-from ipykernel.shellchannel import ShellChannelThread
 from IPython.core import ultratb
 from IPython.core.profiledir import ProfileDir
 from traitlets.config import Config
 
-from graders.kernels import birth
+from graders.kernels import birth, lean
 from graders.kernels.births import CHANNELS
 
 _ERRORS_ONLY = 40
@@ -37,6 +36,7 @@ _LAZY = (
     "IPython.core.oinspect",
     "IPython.extensions.storemagic",
     "faulthandler",
+    "jax.experimental.multihost_utils",
     "jaxlib.mlir.dialects.builtin",
     "jaxlib.mlir.dialects.mhlo",
     "matplotlib_inline.backend_inline",
@@ -86,8 +86,14 @@ class _Heart(Heartbeat):
         _take(self.socket, self.listening)
 
 
-class _Kernel(ipkernel.IPythonKernel):
+class _Kernel(lean.Silent, ipkernel.IPythonKernel):
     """ipykernel without a debugger to poll. Its client sends a cell only after the last has ended."""
+
+    _supports_kernel_subshells = False
+
+    def __init__(self, **options: Any) -> None:
+        with lean.unaware_of_modules():
+            super().__init__(**options)
 
     async def poll_stopped_queue(self) -> None:
         return
@@ -151,7 +157,7 @@ class SandboxKernelApp(kernelapp.IPKernelApp):
         self.debugpy_socket = context.socket(zmq.STREAM)
         self.debug_shell_socket = context.socket(zmq.DEALER)
         self.control_thread = ControlThread(daemon=True)
-        self.shell_channel_thread = ShellChannelThread(context, daemon=True)
+        self.shell_channel_thread = lean.NoShellThread()
 
     def init_iopub(self, context: Any) -> None:
         """As in IPKernelApp, but without the TCP port through which forked children would print."""
@@ -194,9 +200,11 @@ def main(argument: dict[str, Any], fds: list[int]) -> None:
     if argument.get("outstream"):
         app.outstream_class = argument["outstream"]
     app.initialize([])
+    app.log.setLevel(_ERRORS_ONLY)  # traitlets holds back what is lower only once each line of it is made
     shell: Any = app.shell
     shell.ask_exit = _leave  # `quit()` would end the kernel a moment later, during another cell
     shell.system = shell.system_raw  # `!command` through a pty would fork this many-threaded process
+    lean.tune(shell)
     if argument.get("hook"):
         module, _, function = argument["hook"].partition(":")
         getattr(importlib.import_module(module), function)(app, fds[len(CHANNELS) :], argument.get("options") or {})
