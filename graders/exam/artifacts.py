@@ -37,6 +37,7 @@ _TPU_CALLS = re.compile(
     r"|Sharding|annotate_device_placement"
 )
 
+_CONTEXT: Any = mlir.make_ir_context()  # 6 ms, which the zygote pays
 _WAITING = {"infeed", "outfeed", "send", "recv"}  # operations that wait for somebody outside the program
 
 
@@ -78,6 +79,19 @@ def admit(data: bytes, avals: Sequence[wire.Aval]) -> Artifact:
     return Artifact(exported.call, jax.jit(exported.call), tuple(exported.out_avals), counts)
 
 
+def _remember_module(exported: jax.export.Exported) -> None:
+    """Keep the text of its module, which is asked for here and by JAX wherever it is called, 2 ms each.
+
+    JAX 0.12 asks for a module instead, with an argument, and uses it up.
+    """
+    asked, text = exported.mlir_module, functools.cache(exported.mlir_module)
+
+    def mlir_module(*how: Any, **more: Any) -> Any:
+        return asked(*how, **more) if how or more else text()
+
+    object.__setattr__(exported, "mlir_module", mlir_module)  # its class is frozen
+
+
 def admit_for_tpu(data: bytes, avals: Sequence[wire.Aval]) -> tuple[jax.export.Exported, dict[str, int]]:
     """As `admit`, for a program that will be compiled for a TPU and not run. Returns it with its operation counts."""
     exported, counts = read(data, avals, _TPU_CALLS)
@@ -92,6 +106,7 @@ def read(data: bytes, avals: Sequence[wire.Aval], calls: re.Pattern[str]) -> tup
         raise WireError(f"a program of {len(data):,} bytes (at most {MAX_ARTIFACT_BYTES:,})")
     try:
         exported = jax.export.deserialize(bytearray(data))
+        _remember_module(exported)
         counts = _inspect(exported, calls)
     except WireError:
         raise
@@ -166,16 +181,11 @@ def count_operations(function: Any, args: Sequence[Any]) -> dict[str, int]:
     return dict(_inspect(jax.export.export(jax.jit(function))(*specs), _CUSTOM_CALLS))
 
 
-@functools.cache
-def _context() -> Any:
-    return mlir.make_ir_context()  # 5 ms each
-
-
 def _inspect(exported: jax.export.Exported, calls: re.Pattern[str]) -> Counter[str]:
     """Count operations by name, and refuse custom calls that are not on the list."""
     counts: Counter[str] = Counter()
     called: set[str] = set()
-    with _context():
+    with _CONTEXT:
         module = mlir.ir.Module.parse(exported.mlir_module())
 
         def visit(operation: Any) -> Any:

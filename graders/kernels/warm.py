@@ -3,11 +3,14 @@
 Comes in: nothing. Goes out: a stock of MLIR contexts, and JAX's own code and caches used once. Must not: start a backend or a
 thread, because forks after that hang; so nothing here is compiled or run.
 
-Lowering without a backend, and where a context comes from, are internals of JAX: where they are others, that part is left out.
+Lowering without a backend, and where a context comes from, are internals of JAX, as is what else is set here: where they are others, that
+part is left out.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import sys
 import threading
 from collections.abc import Callable
@@ -21,7 +24,9 @@ def warm() -> None:
     """Prepare for forks that use JAX; without JAX loaded there is nothing to do."""
     if "jax" not in sys.modules:
         return
+    _skip_plugins()
     programs = _trace()
+    _fail()
     mlir: Any = sys.modules.get("jax._src.interpreters.mlir")
     make: Callable[[], Any] | None = getattr(mlir, "make_ir_context", None)
     if make is None or hasattr(mlir, "_create_ir_context"):  # JAX 0.12 keeps one context for each thread
@@ -44,6 +49,29 @@ def _trace() -> list[Any]:
     mask = jax.ShapeDtypeStruct((8,), jnp.bool_)
     each = jax.vmap(jax.value_and_grad(jax.jit(example)), (0, None))
     return [jax.make_jaxpr(jax.jit(example))(values, mask), jax.make_jaxpr(each)(rows, mask)]
+
+
+def _skip_plugins() -> None:
+    """JAX looks through every installed package for accelerators when a backend starts, 6 ms, also where only the CPU may be used."""
+    bridge: Any = sys.modules.get("jax._src.xla_bridge")
+    if sys.modules["jax"].config.jax_platforms == "cpu" and hasattr(bridge, "_plugins_registered"):
+        bridge._plugins_registered = True
+
+
+def _fail() -> None:
+    """Raise under JAX once: for each frame of an error it asks the disk whether the file is its own, 7 % of an examiner's time."""
+    import jax
+
+    tracebacks: Any = sys.modules.get("jax._src.traceback_util")
+    if hasattr(tracebacks, "include_filename"):
+        tracebacks.include_filename = functools.cache(tracebacks.include_filename)
+
+    def fail(value: Any) -> Any:
+        return 1.0 if value > 0 else -1.0
+
+    for transformed in (jax.jit(jax.vmap(fail)), jax.jit(jax.vmap(jax.grad(fail))), jax.vmap(jax.jit(fail))):
+        with contextlib.suppress(jax.errors.TracerBoolConversionError):
+            jax.make_jaxpr(transformed)(jax.ShapeDtypeStruct((2,), "float32"))
 
 
 def _lower(mlir: Any, make: Callable[[], Any], programs: list[Any]) -> None:
