@@ -39,11 +39,12 @@ class Meet(Record, tag="meet"):
 
 
 class Examine(Record, tag="examine"):
-    """Run one test cell."""
+    """Run one test cell. `code` is that of each segment as `testcode.packed` makes it."""
 
     id: str
     segments: tuple[Segment, ...]
     names: Names
+    code: tuple[bytes, ...]
 
 
 class Exported(Record):

@@ -6,7 +6,6 @@ Must not: import anything from the submission, or tell the candidate more than t
 
 from __future__ import annotations
 
-import ast
 import builtins
 import io
 import linecache
@@ -28,7 +27,7 @@ import numpy as np
 
 from graders import compare, tolerances
 from graders.checks import Recorder, recording
-from graders.exam import compiletime, control
+from graders.exam import compiletime, control, testcode
 from graders.exam.exported import Notes
 from graders.exam.peer import ChannelLost, Peer, place
 from graders.exam.plan import Segment
@@ -133,9 +132,9 @@ class Examiner:
         with recording(self._tolerances) as recorder, redirect_stdout(output), redirect_stderr(output):
             try:
                 self._prepare(told)
-                for segment in told.segments:
+                for segment, code in zip(told.segments, told.code, strict=True):
                     with self._notes.part(hidden=segment.hidden):
-                        value, failed = self._run(told.id, segment)
+                        value, failed = self._run(told.id, segment, code)
                     problem = problem or failed
                     if failed is not None and segment.hidden:
                         break
@@ -176,11 +175,11 @@ class Examiner:
         if name in self._fetched and self.namespace.get(name, _MISSING) is self._fetched[name]:
             self.namespace[name] = self._fetched[name] = value
 
-    def _run(self, name: str, segment: Segment) -> tuple[Any, Problem | None]:
-        filename = f"<test {name}, line {segment.line + 1} on>"
+    def _run(self, name: str, segment: Segment, code: bytes) -> tuple[Any, Problem | None]:
+        filename = testcode.filename(name, segment)
         linecache.cache[filename] = (len(segment.source), None, segment.source.splitlines(keepends=True), filename)
         try:
-            body, last = _split(segment.source, filename)
+            body, last = testcode.unpacked(name, segment, code)
             exec(body, self.namespace)  # the author's own test
             return (eval(last, self.namespace) if last else None), None
         except ChannelLost:
@@ -208,15 +207,6 @@ class Examiner:
             output=_utf8(output.getvalue()),
             seconds=seconds,
         )
-
-
-def _split(source: str, filename: str) -> tuple[Any, Any]:
-    """The code of a cell and, apart, of the expression it ends in."""
-    tree = ast.parse(source, filename)
-    last = None
-    if tree.body and isinstance(tree.body[-1], ast.Expr) and not source.rstrip().endswith(";"):
-        last = compile(ast.Expression(tree.body.pop().value), filename, "eval")  # type: ignore[attr-defined]
-    return compile(tree, filename, "exec"), last
 
 
 def number(value: Any) -> Decimal | None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from graders.coursework import Role
-from graders.exam import bindings, control, inkernel
+from graders.exam import bindings, control, inkernel, testcode
 from graders.exam.cells import Cells
 from graders.exam.compiling import Compiling
 from graders.exam.ownership import Names
@@ -132,8 +132,9 @@ class Examination:
         self._cells.revive(step)
         if not self._conditions.sealed:
             return self._test_in_kernel(step)
+        code = tuple(testcode.packed(identity, one) for one in step.segments)
         with self._cells.phase("tests"):
-            answer = self._pair.ask(control.Examine(identity, step.segments, names), self._cells.left_s())
+            answer = self._pair.ask(control.Examine(identity, step.segments, names, code), self._cells.left_s())
         if answer.judged is None:
             self._lose_names(step.position + 1)
             ended = self._cells.late if answer.late and translating(answer.stack) else Ended.examiner_lost

@@ -29,5 +29,5 @@ def test_a_candidate_that_claims_a_chip_gains_nothing(
     examiner = Examiner()
     met = examiner.meet(candidate(LIAR).peer.channel, profile)
     assert met.places[1]["platform"] == "tpu"
-    judged = examiner.examine(control.Examine("test", (Segment(TEST, True, 0),), Names(("value",), ())))
+    judged = examiner.examine(control.Examine("test", (Segment(TEST, True, 0),), Names(("value",), ()), (b"",)))
     assert [one.outcome for one in judged.test.checks] == [outcome]
