@@ -11,6 +11,7 @@ between two cells that were recognised, where one answer stood.
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -73,6 +74,9 @@ def grade_id(cell: RawCell) -> str | None:
     return found if isinstance(found, str) and found else None
 
 
+@functools.lru_cache(
+    maxsize=2000
+)  # of each text several parts of a plan ask, and the author's are the same for everybody
 def squeeze(text: str) -> str:
     """A text without the white space that editors add and remove."""
     return "\n".join(line.rstrip() for line in text.strip().splitlines())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import functools
 import symtable
 import warnings
 from collections.abc import Sequence
@@ -67,6 +68,7 @@ def _head(function: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.stmt:
     return head
 
 
+@functools.lru_cache(maxsize=8)  # of one cell several things are asked in a row
 def _uses(tree: ast.Module) -> list[tuple[ast.stmt, set[str]]]:
     """The cell as simple statements in order, each with the names it binds; blocks are opened."""
     found: list[tuple[ast.stmt, set[str]]] = []
@@ -110,6 +112,7 @@ def _emptied(part: Any) -> Any:
     return part
 
 
+@functools.lru_cache(maxsize=1000)
 def _tables(statement: ast.stmt) -> list[symtable.SymbolTable]:
     found, waiting = [], [symtable.symtable(ast.unparse(ast.Module([statement], [])), "cell", "exec")]
     while waiting:
@@ -118,6 +121,7 @@ def _tables(statement: ast.stmt) -> list[symtable.SymbolTable]:
     return found
 
 
+@functools.lru_cache(maxsize=1000)
 def _only_in_comprehensions(statement: ast.stmt) -> set[str]:
     """Loop names of comprehensions, which Python 3.12 and newer list as names of the enclosing scope (PEP 709)."""
     loops: set[str] = set()
@@ -142,6 +146,7 @@ def _only_in_comprehensions(statement: ast.stmt) -> set[str]:
     return loops - outside
 
 
+@functools.lru_cache(maxsize=1000)
 def _binds(statement: ast.stmt) -> set[str]:
     top, *inner = _tables(statement)
     own = {one.get_name() for one in top.get_symbols() if one.is_assigned() or one.is_imported() or one.is_namespace()}
@@ -165,7 +170,8 @@ def _walrus(node: ast.AST) -> set[str]:
 def _global_reads(statement: ast.stmt) -> set[str]:
     targets = [one.target for one in ast.walk(statement) if isinstance(one, ast.AugAssign)]
     targets += [target for one in ast.walk(statement) if isinstance(one, ast.Delete) for target in one.targets]
-    updated = {one.id for one in targets if isinstance(one, ast.Name)} & _binds(statement)
+    named = {one.id for one in targets if isinstance(one, ast.Name)}
+    updated = named & _binds(statement) if named else named
     loads = {
         one.get_name()
         for table in _tables(statement)
