@@ -32,7 +32,8 @@ OWNERS = {
     "distributed": ("run/cluster.py",),
     "filelock": ("run/locks.py",),
     "flatbuffers": (),  # jax.export needs it at run time
-    "ipykernel": ("kernels/kernel.py", "kernels/lean.py", "kernels/zygote.py", "exam/capped.py"),  # kernel, its warm-up, its output stream
+    # kernel, what it leaves out, its warm-up, its output stream
+    "ipykernel": ("kernels/kernel.py", "kernels/lean.py", "kernels/zygote.py", "exam/capped.py"),
     "jax": (
         "exam/",
         "kernels/warm.py",

@@ -15,6 +15,7 @@ from graders.exam.compiling import PLATFORM
 from graders.exam.plan import ExamPlan
 from graders.kernels import chips
 from graders.kernels.births import Exit, Limits, Spawn
+from graders.kernels.child import Birth
 from graders.kernels.client import CellEnd, Kernel, Start
 from graders.kernels.nursery import Child, Nursery
 from graders.kernels.stacks import StackPipe
@@ -94,23 +95,29 @@ class Pair:
             InfrastructureError: one of them did not come up.
             AcceleratorError: one of them does not run on what the target asks for.
         """
-        if self._examiner is None:
-            self._control, theirs = socket.socketpair()
-            self._stacks = StackPipe()
-            with theirs:
-                nursery = self._nursery_of(EXAMINER)
-                self._examiner = nursery.spawn(self._examiner_spawn(), [theirs.fileno(), self._stacks.theirs])
-            self._stacks.born()
+        birth = self._bear_examiner() if self._examiner is None else None
         ours, theirs = socket.socketpair()
         with ours, theirs:
-            start = self._candidate_start(theirs.fileno())
-            self._kernel = Kernel(start, self._conditions.output_bytes, self._nursery_of(CANDIDATE))
+            try:
+                start = self._candidate_start(theirs.fileno())
+                self._kernel = Kernel(start, self._conditions.output_bytes, self._nursery_of(CANDIDATE))
+            finally:
+                self._examiner = birth.child() if birth else self._examiner
             target = self._conditions.target
             meet = control.Meet(target.tolerances, PLATFORM if target.topology else "")
             control.send(self._line(), meet, (ours.fileno(),))
         told = attest.met(self._receive(_MEET_S), self._conditions.target)
-        walls = {"examiner": self._examiner.walls, "candidate": self._kernel.walls}
+        walls = {role: one.walls for role, one in ((EXAMINER, self._examiner), (CANDIDATE, self._kernel)) if one}
         self.places = self.places or tuple(attest.place(one, walls[str(one["role"])]) for one in told.places)
+
+    def _bear_examiner(self) -> Birth:
+        self._control, theirs = socket.socketpair()
+        self._stacks = StackPipe()
+        spawn = Spawn(entry="graders.exam.examiner:main", files=self._plan.course_files, **self._given(EXAMINER))
+        with theirs:
+            birth = self._nursery_of(EXAMINER).begin(spawn, [theirs.fileno(), self._stacks.theirs])
+        self._stacks.born()
+        return birth
 
     def bereft(self) -> bool:
         """Whether the examiner was found dead between two tests; its candidate is then ended too."""
@@ -183,7 +190,9 @@ class Pair:
             self._kernel = None
 
     def end(self) -> None:
-        """End both."""
+        """End both, at the same time."""
+        if self._examiner is not None:
+            self._examiner.kill()
         self.end_candidate()
         if self._control is not None:
             self._control.close()
@@ -215,9 +224,6 @@ class Pair:
             return control.receive(self._line(), timeout_s)[0]
         except EOFError:
             return None
-
-    def _examiner_spawn(self) -> Spawn:
-        return Spawn(entry="graders.exam.examiner:main", files=self._plan.course_files, **self._given(EXAMINER))
 
     def _candidate_start(self, channel: int) -> Start:
         return Start(

@@ -87,6 +87,47 @@ class Child:
             return  # it has ended already
 
 
+class Birth:
+    """A process that was asked for and may not be there yet."""
+
+    def __init__(self, control: socket.socket, spawn: Spawn) -> None:
+        self._control, self._spawn = control, spawn
+
+    def child(self) -> Child:
+        """The process, once its walls stand.
+
+        Raises:
+            IsolationError: the walls asked for cannot be had here.
+            InfrastructureError: the zygote is gone, does not answer, or must not fork.
+        """
+        try:
+            return Child(self._control, self._first_word())
+        except OSError as error:
+            self._control.close()
+            raise _failed(f"did not say how a birth went ({error})") from error
+        except GradersError:
+            self._control.close()
+            raise
+
+    def _first_word(self) -> Started:
+        data = self._control.recv(65536) if readable(self._control, BIRTH_S) else None
+        if not data:
+            raise _failed(f"said nothing for {BIRTH_S:.0f} s" if data is None else "ended during a birth")
+        message = _FIRST.decode(data)
+        if isinstance(message, Started):
+            return message
+        text = message.text if isinstance(message, Refused) else message.exit.text or message.exit.kind
+        if isinstance(message, Refused) and message.isolation:
+            raise IsolationError(
+                f"The walls of level '{self._spawn.isolation}' could not be put up on this machine: {text}. Wanted: "
+                f"{_WANTED[self._spawn.isolation]}. Run `graders doctor` to see which walls hold here, or set "
+                f"c.Graders.isolation in course_config.py to a level that this machine allows."
+            )
+        raise InfrastructureError(
+            f"A process for {self._spawn.entry} did not start: {text}. Try again; then see its text."
+        )
+
+
 class Nursery:
     """Where births are asked for: one end of a zygote's control socket. Several processes may hold it.
 
@@ -115,11 +156,14 @@ class Nursery:
         return not poller.poll(0)
 
     def spawn(self, spawn: Spawn, fds: Sequence[int] = (), *, anywhere: bool = False) -> Child:
-        """Bear one process. `fds` arrive in its entry, in this order, as other numbers. `anywhere`: on any processor.
+        """Bear one process and wait for it: `begin` and `Birth.child`, which raise the same."""
+        return self.begin(spawn, fds, anywhere=anywhere).child()
+
+    def begin(self, spawn: Spawn, fds: Sequence[int] = (), *, anywhere: bool = False) -> Birth:
+        """Ask for one process. `fds` arrive in its entry, in this order, as other numbers. `anywhere`: on any processor.
 
         Raises:
-            IsolationError: the walls asked for cannot be had here.
-            InfrastructureError: the zygote is gone, does not answer, or must not fork.
+            InfrastructureError: the zygote is gone.
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.settimeout(END_S)
@@ -129,37 +173,17 @@ class Nursery:
                 file.write(msgspec.msgpack.encode(msgspec.structs.replace(spawn, cpu=None if anywhere else self._cpu)))
             os.lseek(payload, 0, os.SEEK_SET)
             socket.send_fds(self._control, [b"b"], [payload, theirs.fileno(), *fds])
-            theirs.close()
-            return Child(ours, self._first_word(ours, spawn))
+            return Birth(ours, spawn)
         except OSError as error:
             ours.close()
-            raise self._failed(f"could not be asked for a birth ({error})") from error
-        except GradersError:
-            ours.close()
-            raise
+            raise _failed(f"could not be asked for a birth ({error})") from error
         finally:
             theirs.close()
             os.close(payload)
 
-    def _first_word(self, control: socket.socket, spawn: Spawn) -> Started:
-        data = control.recv(65536) if readable(control, BIRTH_S) else None
-        if not data:
-            what = f"said nothing for {BIRTH_S:.0f} s" if data is None else "ended during a birth"
-            raise self._failed(what)
-        message = _FIRST.decode(data)
-        if isinstance(message, Started):
-            return message
-        text = message.text if isinstance(message, Refused) else message.exit.text or message.exit.kind
-        if isinstance(message, Refused) and message.isolation:
-            raise IsolationError(
-                f"The walls of level '{spawn.isolation}' could not be put up on this machine: {text}. Wanted: "
-                f"{_WANTED[spawn.isolation]}. Run `graders doctor` to see which walls hold here, or set "
-                f"c.Graders.isolation in course_config.py to a level that this machine allows."
-            )
-        raise InfrastructureError(f"A process for {spawn.entry} did not start: {text}. Try again; then see its text.")
 
-    def _failed(self, what: str) -> InfrastructureError:
-        return InfrastructureError(f"The zygote, from which kernels are forked, {what}. Start a new one and try again.")
+def _failed(what: str) -> InfrastructureError:
+    return InfrastructureError(f"The zygote, from which kernels are forked, {what}. Start a new one and try again.")
 
 
 def readable(control: socket.socket, timeout_s: float | None) -> bool:

@@ -20,7 +20,7 @@ from types import TracebackType
 from graders.errors import InfrastructureError, IsolationError
 from graders.kernels import xla
 from graders.kernels.births import LEVELS, Exit, Limits, Spawn, Walls
-from graders.kernels.child import END_S, Child, Nursery, readable
+from graders.kernels.child import END_S, Birth, Child, Nursery, readable
 
 __all__ = ["LEVELS", "PRELOAD", "Child", "Exit", "Limits", "Nursery", "Spawn", "Walls", "Zygote", "best_level"]
 
@@ -36,6 +36,7 @@ _ENVIRONMENT = {
     "JAX_TRACEBACK_FILTERING": "quiet_remove_frames",
     "TF_CPP_MIN_LOG_LEVEL": "3",  # jax 0.9.2 logs two lines per cache hit below that
     "XLA_FLAGS": xla.flags(),
+    "GLIBC_TUNABLES": "glibc.malloc.arena_max=1",  # one heap for all threads: 1 % of an examination, in page faults
     "PYTHONHASHSEED": "0",
     "PYTHONDONTWRITEBYTECODE": "1",
 }
@@ -81,10 +82,10 @@ class Zygote(Nursery):
         """Whether it can still bear."""
         return super().alive and self._process.poll() is None
 
-    def spawn(self, spawn: Spawn, fds: Sequence[int] = (), *, anywhere: bool = False) -> Child:
-        """As `Nursery.spawn`, once the zygote is warm."""
+    def begin(self, spawn: Spawn, fds: Sequence[int] = (), *, anywhere: bool = False) -> Birth:
+        """As `Nursery.begin`, once the zygote is warm."""
         self.await_ready()
-        return super().spawn(spawn, fds, anywhere=anywhere)
+        return super().begin(spawn, fds, anywhere=anywhere)
 
     def await_ready(self) -> None:
         """Wait until it, and what is beside it, can bear. Raises `InfrastructureError` when it cannot, with what it said about that."""
