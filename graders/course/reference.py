@@ -22,6 +22,7 @@ from graders.exam import plan
 from graders.exam.bindings import defined
 from graders.exam.pair import Conditions
 from graders.exam.session import examine
+from graders.kernels import xla
 from graders.kernels.nursery import Zygote
 from graders.records import Outcome
 from graders.results.folders import write_file
@@ -123,7 +124,8 @@ def solve(assignment: Assignment, conditions: Conditions, zygote: Zygote) -> Run
 
 def cache_folders(course: Path, assignment: Assignment) -> dict[str, Path]:
     """Where compiled programs are kept: for this version, these libraries and this kind of processor only."""
-    parts = [assignment.sha256, version("jax"), version("jaxlib"), platform.python_version(), _processor()]
+    libraries = [version("jax"), version("jaxlib"), platform.python_version(), xla.flags()]
+    parts = [assignment.sha256, *libraries, _processor()]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
     return {role: course / ".graders" / "cache" / key / role for role in ("candidate", "examiner", "solution")}
 
