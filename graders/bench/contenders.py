@@ -54,16 +54,14 @@ class Contest(Record):
     known: dict[str, Decimal]
 
 
-def prepare(settings: Settings, isolation: str, students: int) -> Contest:
-    """Make a course for each contender and let the same class hand in there.
+def prepare(settings: Settings, isolation: str, students: int, home: Path) -> Contest:
+    """Make a course for each contender below `home` and let the same class hand in there.
 
     Raises:
         SettingsError: otter-grader is not installed.
     """
     if find_spec("otter") is None:
         raise SettingsError("otter-grader, one of those to compare with, is not installed. Next step: make bench.")
-    home = home_of(settings)
-    shutil.rmtree(home, ignore_errors=True)
     contenders: list[Contender] = []
     made: tuple[Simulated, ...] = ()
     for number, (name, lines) in enumerate(_VARIANTS.items()):

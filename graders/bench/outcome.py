@@ -6,7 +6,9 @@ that come from wrong scores.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from statistics import mean, median
 
@@ -14,7 +16,7 @@ import msgspec
 
 from graders import config
 from graders.bench import contenders, rounds, warm
-from graders.bench.contenders import AT_ONCE, FLOOR, OURS, Contest
+from graders.bench.contenders import AT_ONCE, FLOOR, OURS, Contender, Contest
 from graders.bench.rounds import Cost
 from graders.config import Settings
 from graders.errors import InfrastructureError
@@ -22,18 +24,22 @@ from graders.records import Record
 from graders.run import demo, grading
 
 MIB = 2**20
+_FEW = 8  # students, six of them hostile: a command that is all start
 
 
 class Outcome(Record):
-    """Seconds are for each submission, medians of rounds in `median`; MiB are peaks of whole commands, shared pages counted once.
+    """Seconds are for each submission, medians of rounds: of whole commands in `whole`, start included, and without it in `further`.
 
-    `ratios` are what the table is about: of CPU to the floor, of throughput to `nbgrader autograde`, and of sealing to the same without.
+    MiB are peaks, shared pages counted once. `ratios` are what the table is about: of CPU to the floor, of throughput to
+    `nbgrader autograde`, and of sealing to the same without; those of `further` submissions likewise.
     """
 
     submissions: int
     rounds: tuple[Cost, ...]
-    median: dict[str, Cost]
+    whole: dict[str, Cost]
+    further: dict[str, Cost]
     ratios: dict[str, float]
+    further_ratios: dict[str, float]
     peak_mib: dict[str, int]
     slot_mib: int
     phases_s: dict[str, float]
@@ -49,34 +55,42 @@ def run(settings: Settings, isolation: str, students: int, count: int, told: Cal
         InfrastructureError: a contender failed, or a score of ours is not the known one.
     """
     told("the same class hands in for each contender")
-    contest = contenders.prepare(settings, isolation, students)
-    submissions, ours = len(contest.known), contest.contenders[0]
-    peaks = {}
-    for one in contest.contenders:
-        told(f"{one.name}, its memory, and its caches are filled")
-        peaks[one.name] = rounds.peak_bytes(one)
-    one_slot = rounds.peak_bytes(msgspec.structs.replace(ours, arguments=(*ours.arguments, "--jobs", "1")))
-    costs = rounds.measure(
-        contest.contenders, submissions, count, lambda one: told(f"{one.name}: {one.cpu_s:.2f} CPU-s")
-    )
+    home = contenders.home_of(settings)
+    shutil.rmtree(home, ignore_errors=True)
+    contest = contenders.prepare(settings, isolation, students, home / "class")
+    few = contenders.prepare(settings, isolation, _FEW, home / "few")
+    peaks = {one.name: _peak(one, same, told) for one, same in zip(contest.contenders, few.contenders, strict=True)}
+    ours = contest.contenders[0]
+    slot = rounds.slot_bytes(msgspec.structs.replace(ours, arguments=(*ours.arguments, "--jobs", "1")))
+    measured = [rounds.measure(contest, few, told) for _ in range(count)]
     told("one submission at a time")
     phases_s = _checked(contest)
     waits = warm.measure(config.load(Path(contest.ours)), list(contest.known))
-    middle = rounds.medians(costs)
+    costs, more = (tuple(chain.from_iterable(kind)) for kind in zip(*measured, strict=True))
+    whole, further = rounds.medians(costs), rounds.medians(more)
     found = Outcome(
-        submissions=submissions,
+        submissions=len(contest.known),
         rounds=costs,
-        median=middle,
-        ratios=ratios(middle),
+        whole=whole,
+        further=further,
+        ratios=ratios(whole),
+        further_ratios=ratios(further),
         peak_mib={name: peak // MIB for name, peak in peaks.items()},
-        slot_mib=(peaks[OURS] - one_slot) // max(1, AT_ONCE - 1) // MIB,
+        slot_mib=slot // MIB,
         phases_s=phases_s,
         alone_median_s=median(waits.submissions_s),
         alone_worst_s=max(waits.submissions_s),
         unchanged_s=waits.unchanged_s,
     )
-    _write(found, contenders.home_of(settings), isolation)
+    _write(found, home, isolation)
     return found
+
+
+def _peak(one: Contender, same: Contender, told: Callable[[str], None]) -> int:
+    """The memory of a contender; its caches are full afterwards, for the few too."""
+    told(f"{one.name}, its memory, and its caches are filled")
+    rounds.peak_bytes(same)
+    return rounds.peak_bytes(one)
 
 
 def _checked(contest: Contest) -> dict[str, float]:
@@ -110,4 +124,4 @@ def _write(found: Outcome, home: Path, isolation: str) -> None:
 
     (home / "bench.json").write_bytes(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
     title = f"{found.submissions} honest submissions of {demo.ASSIGNMENT}, {AT_ONCE} at once, walls: {isolation}"
-    draw(found.median, found.phases_s, title, home / "bench.svg")
+    draw(found.whole, found.phases_s, title, home / "bench.svg")

@@ -15,32 +15,37 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 
-from graders.bench.contenders import Contender
+from graders.bench.contenders import Contender, Contest
 from graders.errors import InfrastructureError
 from graders.kernels import census
 from graders.records import Record
 
 _LOOK_S = 0.05
+_ZYGOTE = "graders.kernels.zygote"
 
 
 class Cost(Record):
-    """What one whole command cost for each submission; its start is in it, and every process that it waited for."""
+    """Seconds of a submission, with every process that the command waited for."""
 
     name: str
     cpu_s: float
     wall_s: float
 
 
-def measure(
-    contenders: Sequence[Contender], submissions: int, rounds: int, told: Callable[[Cost], None]
-) -> tuple[Cost, ...]:
-    """Every contender in turn, `rounds` times. Each has graded once before, and filled its caches."""
-    costs = []
-    for _ in range(rounds):
-        for one in contenders:
-            costs.append(_cost(one, submissions))
-            told(costs[-1])
-    return tuple(costs)
+def measure(contest: Contest, few: Contest, told: Callable[[str], None]) -> tuple[tuple[Cost, ...], tuple[Cost, ...]]:
+    """One round, every contender in turn: its whole command, and what each submission beyond those of a `few` adds to it.
+
+    Each has graded both once before, and filled its caches.
+    """
+    whole, further = [], []
+    most, least = len(contest.known), len(few.known)
+    for one, same in zip(contest.contenders, few.contenders, strict=True):
+        told(one.name)
+        cpu_s, wall_s = _used(one)
+        less_cpu_s, less_wall_s = _used(same)
+        whole.append(Cost(one.name, cpu_s / most, wall_s / most))
+        further.append(Cost(one.name, (cpu_s - less_cpu_s) / (most - least), (wall_s - less_wall_s) / (most - least)))
+    return tuple(whole), tuple(further)
 
 
 def medians(costs: Sequence[Cost]) -> dict[str, Cost]:
@@ -63,10 +68,31 @@ def peak_bytes(contender: Contender) -> int:
     return peak
 
 
-def _cost(contender: Contender, submissions: int) -> Cost:
+def slot_bytes(contender: Contender) -> int:
+    """The most that a slot of ours holds for itself, by a command with one slot: what is born for it, and its worker.
+
+    What all share with the zygote is left out. Of the command's two helpers, the worker and the gradebook's writer, the larger counts.
+    """
+    process, peak = _started(contender), 0
+    ending = os.pidfd_open(process.pid)
+    while not select.select([ending], [], [], _LOOK_S)[0]:
+        children = census.children(process.pid)
+        zygotes = {pid for pid in children if _ZYGOTE in census.command(pid)}
+        born = set[int]().union(*map(census.descendants, zygotes))
+        peak = max(
+            peak,
+            census.private_bytes(born) + max((census.private_bytes({pid}) for pid in children - zygotes), default=0),
+        )
+    os.close(ending)
+    _ended(process, contender)
+    return peak
+
+
+def _used(contender: Contender) -> tuple[float, float]:
+    """CPU and wall seconds of a command."""
     begun = time.monotonic()
     used = _ended(_started(contender), contender)
-    return Cost(contender.name, used / submissions, (time.monotonic() - begun) / submissions)
+    return used, time.monotonic() - begun
 
 
 def _started(contender: Contender) -> subprocess.Popen[bytes]:

@@ -76,15 +76,16 @@ def bench(options: argparse.Namespace) -> int:
     with err.status("Measuring …") as status:
         found = outcome.run(settings, level, options.students, options.rounds, lambda what: status.update(f"{what} …"))
     title = f"{found.submissions} honest submissions, walls: {level}, medians of {options.rounds} rounds"
-    table = Table("", "CPU-s a submission", "wall-s a submission", "peak MiB, whole", title=title)
-    for name, one in found.median.items():
-        table.add_row(name, f"{one.cpu_s:.2f}", f"{one.wall_s:.2f}", str(found.peak_mib[name]))
+    table = Table("", "CPU-s a submission", "wall-s", "CPU-s each further", "wall-s", "peak MiB, whole", title=title)
+    for name, one in found.whole.items():
+        seconds = (one.cpu_s, one.wall_s, found.further[name].cpu_s, found.further[name].wall_s)
+        table.add_row(name, *(f"{each:.2f}" for each in seconds), str(found.peak_mib[name]))
     out.print(table)
     for name, ratio in found.ratios.items():
-        out.print(f"{name}: {ratio:.2f}", markup=False)
+        out.print(f"{name}: {ratio:.2f}, and {found.further_ratios[name]:.2f} without the start", markup=False)
     out.print(
         f"One submission, warm: median {found.alone_median_s:.2f} s, worst {found.alone_worst_s:.2f} s; unchanged: "
-        f"{found.unchanged_s * 1000:.1f} ms. One more slot holds {found.slot_mib} MiB, shared pages counted once."
+        f"{found.unchanged_s * 1000:.1f} ms. A slot holds {found.slot_mib} MiB for itself."
     )
     out.print(f"All figures and the picture: {contenders.home_of(settings)}/bench.json, bench.svg", markup=False)
     return 0

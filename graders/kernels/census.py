@@ -56,6 +56,16 @@ def proportional_bytes(pids: Iterable[int]) -> int:
     return sum(_pss(pid) for pid in pids)
 
 
+def private_bytes(pids: Iterable[int]) -> int:
+    """Sum of what each process shares with no other: what would be free if it ended."""
+    return sum(_rollup(pid, "Private_Clean:", "Private_Dirty:") for pid in pids)
+
+
+def command(pid: int) -> str:
+    """The command line of a process, empty when it has ended."""
+    return _read(f"/proc/{pid}/cmdline")
+
+
 def tree_bytes(folder: str) -> tuple[int, int]:
     """Bytes and number of files below a folder, symlinks not followed."""
     total = count = 0
@@ -75,10 +85,12 @@ def _statm(pid: int) -> int:
 
 
 def _pss(pid: int) -> int:
-    for line in _read(f"/proc/{pid}/smaps_rollup").splitlines():
-        if line.startswith("Pss:"):
-            return int(line.split()[1]) * 1024
-    return _statm(pid)  # it hides its maps from us, so it counts in full
+    return _rollup(pid, "Pss:") or _statm(pid)  # it may hide its maps from us, and then counts in full
+
+
+def _rollup(pid: int, *names: str) -> int:
+    lines = _read(f"/proc/{pid}/smaps_rollup").splitlines()
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(names))
 
 
 def _read(path: str) -> str:

@@ -6,12 +6,13 @@ import ast
 import json
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
-from graders.bench import otter
-from graders.bench.contenders import FLOOR, NBGRADER, OURS
+from graders.bench import otter, rounds
+from graders.bench.contenders import FLOOR, NBGRADER, OURS, Contender, Contest
 from graders.bench.outcome import ratios
 from graders.bench.rounds import Cost, medians
 from graders.course.assignments import read_assignment
@@ -38,6 +39,18 @@ def test_ratios_are_the_right_way_round() -> None:
             "CPU, ours to ours with examine = 'kernel'": 1.2,
         }
     )
+
+
+def test_a_further_submission_costs_what_a_whole_class_costs_more_than_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start of 5 s and 2 s for each of 10 submissions is 2.5 s a submission, and 2 s for each further one."""
+    used = {"class": (25.0, 25.0), "few": (9.0, 9.0)}
+    monkeypatch.setattr(rounds, "_used", lambda one: used[one.where])
+    contests = [
+        Contest((Contender("a", (), where),), "", {str(n): Decimal(1) for n in range(count)})
+        for where, count in (("class", 10), ("few", 2))
+    ]
+    whole, further = rounds.measure(*contests, print)
+    assert (whole, further) == ((Cost("a", 2.5, 2.5),), (Cost("a", 2.0, 2.0),))
 
 
 def test_otter_grader_asks_for_each_test_where_it_stood() -> None:
