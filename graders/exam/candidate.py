@@ -20,7 +20,7 @@ from graders.exam import compiletime
 from graders.exam.capped import CappedOutput
 from graders.exam.leaks import Leaks
 from graders.exam.peer import ChannelLost, Peer
-from graders.kernels import stacks
+from graders.kernels import lean, stacks
 
 # Left switched on by a cell, these would make a function fail that is right
 _PERMISSIVE = (
@@ -45,6 +45,7 @@ def install(app: Any, fds: list[int], options: dict[str, Any]) -> None:
     if options.get("unjitted"):
         jax.jit = _unjitted
     _name_cells(app)
+    lean.silence(app.kernel)
     leaks = Leaks(app.shell)
     app.shell.events.register("post_run_cell", lambda _: leaks.look(app.shell.user_ns, _cell(app)))
     CappedOutput.limit_bytes = int(options["output_bytes"])

@@ -86,7 +86,7 @@ class _Heart(Heartbeat):
         _take(self.socket, self.listening)
 
 
-class _Kernel(lean.Silent, ipkernel.IPythonKernel):
+class _Kernel(ipkernel.IPythonKernel):
     """ipykernel without a debugger to poll. Its client sends a cell only after the last has ended."""
 
     _supports_kernel_subshells = False

@@ -71,6 +71,14 @@ def test_notebook_runs_through_nbclient(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["numbers.txt"]
 
 
+def test_any_client_is_told_that_a_cell_has_begun(start: Callable[..., Session]) -> None:
+    """A kernel that is not a candidate says "busy", what it runs, and "idle", as every kernel does."""
+    heard: list[dict[str, Any]] = []
+    start().client.execute_interactive("six = 6", timeout=60, output_hook=heard.append)
+    kinds = [message["content"].get("execution_state", message["content"].get("code")) for message in heard]
+    assert kinds == ["busy", "six = 6", "idle"]
+
+
 def test_jax_runs_quietly(start: Callable[..., Session]) -> None:
     """JAX computes on the CPU and writes nothing but what the cell prints."""
     assert start().run("import jax\nprint(jax.jit(lambda x: x + 1)(1), jax.devices()[0].platform)") == "2 cpu\n"
