@@ -59,13 +59,7 @@ def medians(costs: Sequence[Cost]) -> dict[str, Cost]:
 
 def peak_bytes(contender: Contender) -> int:
     """The most that a command held in memory with all its processes, shared pages counted once."""
-    process, peak = _started(contender), 0
-    ending = os.pidfd_open(process.pid)
-    while not select.select([ending], [], [], _LOOK_S)[0]:
-        peak = max(peak, census.proportional_bytes({process.pid} | census.descendants(process.pid)))
-    os.close(ending)
-    _ended(process, contender)
-    return peak
+    return _peak(contender, lambda pid: census.proportional_bytes({pid} | census.descendants(pid)))
 
 
 def slot_bytes(contender: Contender) -> int:
@@ -73,16 +67,22 @@ def slot_bytes(contender: Contender) -> int:
 
     What all share with the zygote is left out. Of the command's two helpers, the worker and the gradebook's writer, the larger counts.
     """
+
+    def held(pid: int) -> int:
+        children = census.children(pid)
+        zygotes = {one for one in children if _ZYGOTE in census.command(one)}
+        born = set[int]().union(*map(census.descendants, zygotes))
+        return census.private_bytes(born) + max((census.private_bytes({one}) for one in children - zygotes), default=0)
+
+    return _peak(contender, held)
+
+
+def _peak(contender: Contender, held: Callable[[int], int]) -> int:
+    """The most that a command held while it ran, as `held` says of its process again and again."""
     process, peak = _started(contender), 0
     ending = os.pidfd_open(process.pid)
     while not select.select([ending], [], [], _LOOK_S)[0]:
-        children = census.children(process.pid)
-        zygotes = {pid for pid in children if _ZYGOTE in census.command(pid)}
-        born = set[int]().union(*map(census.descendants, zygotes))
-        peak = max(
-            peak,
-            census.private_bytes(born) + max((census.private_bytes({pid}) for pid in children - zygotes), default=0),
-        )
+        peak = max(peak, held(process.pid))
     os.close(ending)
     _ended(process, contender)
     return peak

@@ -6,17 +6,19 @@ nothing, because the warden ended it. Must not: be run anywhere but behind walls
 
 from __future__ import annotations
 
-import ctypes
+import contextlib
 import mmap
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+from graders.kernels import syscalls
 from graders.kernels.trespass import Bait
 
 _MIB = 2**20
-_POPULATE_WRITE, _THP_DISABLE = 23, 41  # Python has no name for them
+_POPULATE_WRITE = 23  # Python has no name for it
 
 
 def fork_bomb(bait: Bait) -> str:
@@ -56,23 +58,27 @@ def eat_memory(bait: Bait) -> str:
 
 def eat_memory_in_large_pages(bait: Bait) -> str:
     """As in children, in pages of 2 MiB, which the kernel fills in one call, twice as fast as small ones."""
-    for _ in range(8):
-        if os.fork() == 0:
-            ctypes.CDLL(None).prctl(_THP_DISABLE, 0, 0, 0, 0)
-            held = mmap.mmap(-1, bait.memory_bytes // 2, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-            held.madvise(mmap.MADV_HUGEPAGE)
-            held.madvise(_POPULATE_WRITE)
-            time.sleep(5)
-            os._exit(0)
-    time.sleep(5)
-    return "held it"
+
+    def large() -> mmap.mmap:
+        with contextlib.suppress(OSError):
+            syscalls.prctl(syscalls.THP_DISABLE, 0)
+        held = mmap.mmap(-1, bait.memory_bytes // 2, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        held.madvise(mmap.MADV_HUGEPAGE)
+        held.madvise(_POPULATE_WRITE)
+        return held
+
+    return _hold_in_children(large)
 
 
 def eat_memory_in_children(bait: Bait) -> str:
     """Hold four times the memory, spread over children."""
+    return _hold_in_children(lambda: bytearray(b"x") * (bait.memory_bytes // 2))
+
+
+def _hold_in_children(take: Callable[[], bytearray | mmap.mmap]) -> str:
     for _ in range(8):
         if os.fork() == 0:
-            held = bytearray(b"x") * (bait.memory_bytes // 2)
+            held = take()
             time.sleep(5 + len(held) * 0)
             os._exit(0)
     time.sleep(5)

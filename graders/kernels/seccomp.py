@@ -16,7 +16,6 @@ _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54
 _ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _CLONE_NEW = 0x7E020000
 _AF_UNIX, _SOCK_STREAM = 1, 1
-_PDEATHSIG, _THP_DISABLE = 1, 41
 _SHARED, _SHARED_VALIDATE, _ANONYMOUS = 1, 3, 0x20
 
 # name: (x86_64, aarch64); None where the architecture has no such call
@@ -106,7 +105,7 @@ def _common(rules: _Filter) -> None:
         rules.always(call)
     rules.always("clone3", errno.ENOSYS)  # its flags lie in memory; libc falls back to clone
     rules.when("clone", _load_argument(0) + _step(_ANY_BIT, _CLONE_NEW, 0, 1))
-    for option in (_PDEATHSIG, _THP_DISABLE):
+    for option in (syscalls.PDEATHSIG, syscalls.THP_DISABLE):
         rules.when("prctl", _if_equal(0, option))
     rules.when("socket", _unless(0, _AF_UNIX))
     # Shared anonymous pages stay in memory when the process that touched them is gone, so no sum of resident sizes

@@ -15,7 +15,8 @@ MNT_DETACH = 2
 NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET = 0x20000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
 ATTR_RDONLY, ATTR_NOSUID, ATTR_NODEV = 1, 2, 4
 _AT_FDCWD, _AT_RECURSIVE, _EXCHANGE = -100, 0x8000, 2
-_PDEATHSIG, _DUMPABLE, _CAPBSET_DROP, _SUBREAPER, _NO_NEW_PRIVS, _THP_DISABLE, _AMBIENT = 1, 4, 24, 36, 38, 41, 47
+PDEATHSIG, THP_DISABLE = 1, 41
+_DUMPABLE, _CAPBSET_DROP, _SUBREAPER, _NO_NEW_PRIVS, _AMBIENT = 4, 24, 36, 38, 47
 _MOUNT_SETATTR = 442
 _LANDLOCK = {"create_ruleset": 444, "add_rule": 445, "restrict_self": 446}
 _NUMBERS = {  # pivot_root, capset, seccomp, renameat2
@@ -115,7 +116,7 @@ def prctl(option: int, *values: int) -> int:
 
 def die_with_parent(signal: int) -> None:
     """Ask for `signal` when the parent ends. The kernel forgets it at every change of uid or gid."""
-    prctl(_PDEATHSIG, signal)
+    prctl(PDEATHSIG, signal)
 
 
 def set_dumpable(value: int) -> None:
@@ -125,7 +126,7 @@ def set_dumpable(value: int) -> None:
 
 def refuse_large_pages() -> None:
     """This process and all that come of it get memory in small pages, which takes longer: a look at how much they hold is in time."""
-    prctl(_THP_DISABLE, 1)
+    prctl(THP_DISABLE, 1)
 
 
 def set_subreaper() -> None:
