@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from graders.kernels import birth
+from graders.kernels import birth, syscalls
 
 
 def hello(argument: dict[str, Any], fds: list[int]) -> None:
@@ -110,6 +110,17 @@ def locked(argument: dict[str, Any], fds: list[int]) -> None:
 def processors(argument: dict[str, Any], fds: list[int]) -> None:
     """Say on which processors this process may run."""
     os.write(fds[0], repr(sorted(os.sched_getaffinity(0))).encode())
+
+
+def large_pages(argument: dict[str, Any], fds: list[int]) -> None:
+    """Ask for large pages to be allowed again, and say what the kernel then says of this process."""
+    try:
+        syscalls.prctl(syscalls.THP_DISABLE, 0)
+        asked = "granted"
+    except PermissionError:
+        asked = "refused"
+    [line] = [one for one in Path("/proc/self/status").read_text().splitlines() if one.startswith("THP_enabled")]
+    os.write(fds[0], f"{asked} {line.split()[1]}".encode())
 
 
 def lower(argument: dict[str, Any], fds: list[int]) -> None:

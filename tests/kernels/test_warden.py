@@ -28,6 +28,13 @@ def test_memory_limit_is_kept(zygote: Zygote, level: str, rate: int) -> None:
     assert limits.memory_bytes < ended.peak_bytes < 1.25 * limits.memory_bytes
 
 
+def test_large_pages_stay_refused(zygote: Zygote, level: str, pipe: Pipe) -> None:
+    """What is born gets small pages only, which the warden's looks keep up with, and cannot undo that."""
+    with zygote.spawn(Spawn(entry="entries:large_pages", isolation=level), [pipe.given]) as child:
+        child.wait(10)
+    assert pipe.read() == b"refused 0"
+
+
 @pytest.mark.parametrize("waits", [False, True])
 def test_daemons_die_with_the_first_process(zygote: Zygote, level: str, pipe: Pipe, waits: bool) -> None:
     """Whether it ends by itself or is killed, nothing that it started survives it."""
