@@ -74,9 +74,8 @@ def grade_id(cell: RawCell) -> str | None:
     return found if isinstance(found, str) and found else None
 
 
-@functools.lru_cache(
-    maxsize=2000
-)  # of each text several parts of a plan ask, and the author's are the same for everybody
+# of each text several parts of a plan ask, and the author's are the same for everybody
+@functools.lru_cache(maxsize=2000)
 def squeeze(text: str) -> str:
     """A text without the white space that editors add and remove."""
     return "\n".join(line.rstrip() for line in text.strip().splitlines())

@@ -123,7 +123,7 @@ def solve(assignment: Assignment, conditions: Conditions, zygote: Zygote) -> Run
 
 
 def cache_folders(course: Path, assignment: Assignment) -> dict[str, Path]:
-    """Where compiled programs are kept: for this version, these libraries and this kind of processor only."""
+    """Where compiled programs are kept: for this version, these libraries and flags, and this kind of processor only."""
     libraries = [version("jax"), version("jaxlib"), platform.python_version(), xla.flags()]
     parts = [assignment.sha256, *libraries, _processor()]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]

@@ -79,19 +79,6 @@ def admit(data: bytes, avals: Sequence[wire.Aval]) -> Artifact:
     return Artifact(exported.call, jax.jit(exported.call), tuple(exported.out_avals), counts)
 
 
-def _remember_module(exported: jax.export.Exported) -> None:
-    """Keep the text of its module, which is asked for here and by JAX wherever it is called, 2 ms each.
-
-    JAX 0.12 asks for a module instead, with an argument, and uses it up.
-    """
-    asked, text = exported.mlir_module, functools.cache(exported.mlir_module)
-
-    def mlir_module(*how: Any, **more: Any) -> Any:
-        return asked(*how, **more) if how or more else text()
-
-    object.__setattr__(exported, "mlir_module", mlir_module)  # its class is frozen
-
-
 def admit_for_tpu(data: bytes, avals: Sequence[wire.Aval]) -> tuple[jax.export.Exported, dict[str, int]]:
     """As `admit`, for a program that will be compiled for a TPU and not run. Returns it with its operation counts."""
     exported, counts = read(data, avals, _TPU_CALLS)
@@ -118,6 +105,19 @@ def read(data: bytes, avals: Sequence[wire.Aval], calls: re.Pattern[str]) -> tup
     if exported.nr_devices != 1 or exported.ordered_effects or exported.unordered_effects:
         raise WireError("a program with side effects or for several devices")
     return exported, dict(counts)
+
+
+def _remember_module(exported: jax.export.Exported) -> None:
+    """Keep the text of its module, which is asked for here and by JAX wherever it is called, 2 ms each.
+
+    JAX 0.12 asks for a module instead, with an argument, and uses it up.
+    """
+    asked, text = exported.mlir_module, functools.cache(exported.mlir_module)
+
+    def mlir_module(*how: Any, **more: Any) -> Any:
+        return asked(*how, **more) if how or more else text()
+
+    object.__setattr__(exported, "mlir_module", mlir_module)  # its class is frozen
 
 
 def export_elsewhere(

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from graders.errors import AcceleratorError, InfrastructureError
 from graders.exam import control
 from graders.kernels import chips
+from graders.kernels.births import Walls
 from graders.records import Place
 from graders.targets import Target
 
@@ -76,15 +77,15 @@ def _mismatch(devices: object, target: Target) -> str:
     return ""
 
 
-def place(told: Mapping[str, object], walls: object) -> Place:
+def place(told: Mapping[str, object], walls: Walls) -> Place:
     """What a process said of itself, and the walls that it was born behind."""
     devices = told.get("devices")
     return Place(
         str(told["role"]),
         str(told.get("platform", "")),
         tuple(map(str, devices)) if isinstance(devices, list) else (),
-        str(getattr(walls, "level", "")),
-        tuple(getattr(walls, "held", ())),
+        walls.level,
+        walls.held,
         str(told.get("python", "")),
         str(told.get("jax", "")),
         str(told.get("jaxlib", "")),

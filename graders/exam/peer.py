@@ -193,9 +193,8 @@ class Peer:
     def _perform(self, ask: wire.Ask, decoder: Decoder) -> compose.Answer:
         args = [self._value(decoder, index) for index in ask.args]
         kwargs = {name: self._value(decoder, index) for name, index in ask.kwargs.items()}
-        about_process = {"names": lambda: self._names(args), "place": place, "compiled": compiletime.seconds}.get(
-            ask.op
-        )
+        questions = {"names": lambda: self._names(args), "place": place, "compiled": compiletime.seconds}
+        about_process = questions.get(ask.op)
         if about_process is None and ask.target not in self.tables.objects:
             raise LookupError("an object that was never handed out")
         target: Any = None if about_process else self.tables.objects[ask.target]

@@ -43,8 +43,8 @@ def unpacked(name: str, segment: Segment, code: bytes) -> tuple[CodeType, CodeTy
 def _split(source: str, filename: str) -> tuple[CodeType, CodeType | None]:
     tree = ast.parse(source, filename)
     last = None
-    if tree.body and isinstance(tree.body[-1], ast.Expr) and not source.rstrip().endswith(";"):
-        ending = tree.body.pop()
-        assert isinstance(ending, ast.Expr)
-        last = compile(ast.Expression(ending.value), filename, "eval")
+    match tree.body:
+        case [*_, ast.Expr(ending)] if not source.rstrip().endswith(";"):
+            tree.body.pop()
+            last = compile(ast.Expression(ending), filename, "eval")
     return compile(tree, filename, "exec"), last

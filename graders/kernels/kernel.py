@@ -89,7 +89,7 @@ class _Heart(Heartbeat):
 class _Kernel(ipkernel.IPythonKernel):
     """ipykernel without a debugger to poll. Its client sends a cell only after the last has ended."""
 
-    _supports_kernel_subshells = False
+    _supports_kernel_subshells = False  # those need the thread for which lean.NoShellThread stands
 
     def __init__(self, **options: Any) -> None:
         with lean.unaware_of_modules():
